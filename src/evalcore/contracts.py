@@ -1,0 +1,348 @@
+"""The Protocols that parts implement, for type checkers and readers. `hookspecs` says how a part is registered.
+
+A part raises `InfraError` (the machine, the network, the provider), `AgentError` (the harness broke its contract),
+`GraderError` or `ConfigError`; anything else that escapes is counted as infrastructure, and is a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from random import Random
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+from attrs import Factory, frozen
+
+from evalcore.values.arm import Arm
+from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.task import (
+    Assignment,
+    BridgeSpec,
+    Dataset,
+    Gold,
+    Limits,
+    Message,
+    Role,
+    Task,
+    ToolSpec,
+)
+from evalcore.values.trace import TraceReader
+from evalcore.values.trial import (
+    Attempt,
+    BlobRef,
+    Deliverable,
+    Evidence,
+    Grading,
+    HarnessExit,
+    Isolation,
+    TrialKey,
+    Verdict,
+)
+
+# ── what parts are given ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Clock(Protocol):
+    """Time as an argument: `monotonic` in seconds for durations, `now` as RFC 3339 UTC for records."""
+
+    def monotonic(self) -> float: ...
+    def now(self) -> str: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class BlobStore(Protocol):
+    """The run's blobs by sha256. `put` is durable when it returns."""
+
+    async def put(self, data: bytes) -> BlobRef: ...
+    async def get(self, ref: BlobRef) -> bytes: ...
+
+
+class ToolkitSession(Protocol):
+    """Upstream code behind pipes; a session stays on one worker. Raises ToolkitError."""
+
+    async def request(self, method: str, params: JSONObject, timeout_s: float) -> JSONValue: ...
+
+
+class ToolkitHandle(ToolkitSession, Protocol):
+    """A set-up toolkit: requests to any idle worker, or a session pinned to one."""
+
+    def session(self) -> AbstractAsyncContextManager[ToolkitSession]: ...
+    async def stamp(self) -> JSONObject: ...
+
+
+class Services(Protocol):
+    """What a factory may use instead of globals."""
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def random(self) -> Random: ...
+    @property
+    def blobs(self) -> BlobStore: ...
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+    @property
+    def base(self) -> Path: ...  # what relative paths in a study are relative to
+    async def toolkit(self, name: str) -> ToolkitHandle: ...
+
+
+@frozen
+class Selector:
+    """`name@split:parameter`, taken apart. `text` is what the user wrote."""
+
+    text: str
+    name: str
+    split: str | None = None
+    parameter: str | None = None
+
+
+class Recorder(Protocol):
+    """The one place where events of a trial go. Fields are JSON; see `values.trace` for the kinds."""
+
+    def record(self, kind: str, /, **fields: JSONValue) -> None: ...
+    def reader(self) -> TraceReader: ...
+
+
+class OpenTrial(Protocol):
+    """One attempt while it is open: what bridges and adapters may see of it."""
+
+    @property
+    def key(self) -> TrialKey: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def task(self) -> Task: ...
+    @property
+    def arm(self) -> Arm: ...
+    @property
+    def assignment(self) -> Assignment: ...
+    @property
+    def recorder(self) -> Recorder: ...
+    @property
+    def episodes(self) -> Sequence[Episode]: ...
+    @property
+    def exit(self) -> HarnessExit | None: ...
+    @property
+    def seed(self) -> int: ...
+    def workdir(self) -> Path: ...
+
+
+# ── benchmarks ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Adapter(Protocol):
+    """Turns a benchmark's tasks into assignments, and captures the deliverable. One per benchmark name; thin."""
+
+    grader: str
+
+    async def dataset(self) -> Dataset: ...
+    def tasks(self) -> AsyncIterator[Task]: ...
+    async def assign(self, task: Task, arm: Arm) -> Assignment: ...
+    async def capture(self, trial: OpenTrial) -> Deliverable: ...
+    async def collect(self, trial: OpenTrial) -> Evidence: ...
+    async def gold(self, task: Task) -> Gold | None: ...
+
+
+class JudgeReplies(Protocol):
+    """Recorded replies of a judge model, by request; a grader asks here and never a model."""
+
+    async def reply(self, request: JSONObject) -> JSONObject: ...
+
+
+class Grader(Protocol):
+    """The benchmark's native grader, unchanged. Pure: the same input gives the same verdict."""
+
+    async def grade(
+        self, task: Task, deliverable: Deliverable, evidence: Evidence, trace: TraceReader, judge: JudgeReplies | None
+    ) -> Verdict: ...
+
+    async def stamp(self) -> JSONObject: ...
+
+
+class GradedTrial(Protocol):
+    """A counted attempt and its verdict, as a metric sees it."""
+
+    @property
+    def attempt(self) -> Attempt: ...
+    @property
+    def grading(self) -> Grading: ...
+
+
+class Metric(Protocol):
+    """A value per task as numerator and denominator, or None where it has none."""
+
+    def per_task(self, trials: Sequence[GradedTrial]) -> tuple[float, float] | None: ...
+
+
+# ── environments ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class ToolResult:
+    """What a tool answered. A tool's own failure is a result with `error` set, never an exception."""
+
+    content: tuple[JSONObject, ...]  # MCP content parts
+    error: bool = False
+    structured: JSONValue = None
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined by newlines."""
+        return "\n".join(str(p["text"]) for p in self.content if p.get("type") == "text")
+
+
+def text_result(text: str, *, error: bool = False) -> ToolResult:
+    """A result of one text part."""
+    return ToolResult(({"type": "text", "text": text},), error=error)
+
+
+@frozen
+class InputRequired:
+    """The environment wants something from a person before it goes on (MCP elicitation)."""
+
+    message: str
+    schema: JSONObject
+
+
+@frozen
+class UserTurn:
+    """What the benchmark's driver says next; a turn may add tools."""
+
+    messages: tuple[Message, ...]
+    tools_changed: bool = False
+
+
+@frozen
+class End:
+    """The dialogue is over; `reason` is upstream's own word."""
+
+    reason: str
+
+
+class Driver(Protocol):
+    """Owns turns, steps and endings of a dialogue by the benchmark's own rules."""
+
+    async def next(self, reply: HarnessExit | None) -> UserTurn | End: ...
+
+
+class Episode(Protocol):
+    """The state of one trial in an environment. Calls are serialised by the wire."""
+
+    def tools(self) -> Sequence[ToolSpec]: ...
+    async def call(self, name: str, arguments: JSONValue) -> ToolResult | InputRequired: ...
+    def driver(self) -> Driver | None: ...
+    async def state(self) -> JSONValue | BlobRef: ...
+    async def close(self) -> None: ...
+
+
+class Bridge(Protocol):
+    """An environment kind; made once per run, opens an episode per attempt."""
+
+    async def open(self, spec: BridgeSpec, trial: OpenTrial) -> Episode: ...
+
+
+class Sandbox(Protocol):
+    """An isolated tree in which processes run."""
+
+    isolation: Isolation
+
+    async def read(self, path: str, max_bytes: int) -> bytes: ...
+    async def write(self, path: str, data: bytes, mode: int = 0o644) -> None: ...
+    async def kill_all(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+# ── agents and models ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Tools(Protocol):
+    """A bridge's tools as the agent reaches them: recorded, limited. In process these methods; over HTTP `url`."""
+
+    bridge: str
+    url: str | None
+
+    def list(self) -> Sequence[ToolSpec]: ...
+    async def call(self, name: str, arguments: JSONValue) -> ToolResult: ...
+    def refuse(self, name: str, raw: str, reason: str) -> ToolResult: ...
+
+
+class Channel(Protocol):
+    """One role's door to a model. In process, `complete` takes and gives bodies of `dialect`; over HTTP `url`."""
+
+    role: Role
+    model: str
+    dialect: str
+    parameters: Mapping[str, JSONValue]
+    url: str | None
+
+    async def complete(self, body: JSONObject) -> JSONObject: ...
+
+
+@frozen
+class CallContext:
+    """Which model call a provider is answering; `call` counts from 1 within the attempt and role."""
+
+    key: TrialKey
+    attempt: int
+    role: Role
+    call: int
+    seed: int
+
+
+class Provider(Protocol):
+    """A model provider. Raises InfraError (or FatalInfraError) for its own failures, AgentError for a bad request."""
+
+    async def complete(self, model: str, body: JSONObject, context: CallContext) -> JSONObject: ...
+    def content(self, model: str) -> Mapping[str, str]: ...
+    async def close(self) -> None: ...
+
+
+@frozen
+class HarnessVersion:
+    """What a probe found: version, build, and capabilities beyond those declared."""
+
+    version: str
+    build: str = ""
+    capabilities: JSONObject = Factory(dict)
+
+
+@frozen
+class Job:
+    """What a harness gets: one task, or one turn of a dialogue with its history."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tools, ...]
+    model: Channel | None
+    options: Mapping[str, JSONValue]
+    limits: Limits
+    workdir: Callable[[], Path]  # made when first asked for: most harnesses in process need none
+    environment: Mapping[str, str] = Factory(dict)
+    sandbox: Sandbox | None = None
+    gold: Gold | None = None  # for the oracle control alone; the engine gives it to nobody else
+    seed: int = 0
+
+
+class Harness(Protocol):
+    """The agent under test."""
+
+    async def probe(self) -> HarnessVersion: ...
+    async def run(self, job: Job) -> HarnessExit: ...
+
+
+class Transform(Protocol):
+    """Changes an assignment for an axis value; runs before the episode is opened."""
+
+    async def apply(self, assignment: Assignment, value: JSONValue) -> Assignment: ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A part that holds something open for the whole run."""
+
+    async def close(self) -> None: ...
+
+
+ProgressLine: TypeAlias = Callable[[str], None]
+Completion: TypeAlias = Callable[[Role, JSONObject], Awaitable[JSONObject]]
+RelistMode: TypeAlias = Literal["push", "per_turn", "never"]

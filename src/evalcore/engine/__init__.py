@@ -1,0 +1,1 @@
+"""Plan, schedule, trial, ledger: what turns a study into a run."""

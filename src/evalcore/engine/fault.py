@@ -1,0 +1,100 @@
+"""Whose fault: the table that everything relies on (architecture §7), in one place.
+
+The agent's failure is a result; the machine's failure is not. A harness may claim how it ended; what the wires and the
+process saw decides. Read the rules of `decide` from the top: the first that applies wins.
+
+ 1  the wires saw the provider, a tool server, the environment or evalcore itself fail    void
+ 2  the wires refused a call over a limit                                                 exit limit, which
+ 3  the trial's time is over                                                              exit limit wall_s
+ 4  the harness adapter raised LimitReached or another AgentError                         exit limit / crashed
+ 5  the harness adapter raised InfraError                                                 void
+ 6  anything else escaped from a part                                                     void, kind bug
+ 7  the harness claims completed, refused, crashed or limit                               that
+ 8  the harness claims infra, which the wires did not see                                 exit crashed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from evalcore.errors import (
+    AgentError,
+    BudgetExceeded,
+    ConfigError,
+    EvalcoreError,
+    FatalInfraError,
+    InfraError,
+    LimitReached,
+)
+from evalcore.values.trial import Exit, HarnessExit, Void
+from evalcore.wires.meter import Meter
+
+MAX_ATTEMPTS: Final = 3  # the first and two more
+UNCOUNTED: Final = frozenset({"budget", "interrupted"})  # voids that use up no attempt: nothing was wrong with the machine
+
+
+def decide(meter: Meter, claim: HarnessExit | None, error: BaseException | None, out_of_time: bool) -> Exit | Void:
+    """How an attempt ended, from what the wires saw, then what the adapter raised, then what the harness claims."""
+    if meter.failure is not None:
+        return void_of(meter.failure)
+    code = claim.exit_code if claim else None
+    if meter.limit is not None:
+        return Exit("limit", meter.limit.limit, meter.limit.message, code)
+    if out_of_time:
+        return Exit("limit", "wall_s", "the trial's time was over", code)
+    if error is not None:
+        return _of_error(error)
+    if claim is None:
+        return Void("bug", "the harness returned nothing")
+    return _of_claim(claim)
+
+
+def void_of(error: BaseException) -> Void:
+    """A failure that is not the agent's, as the attempt's line keeps it."""
+    if isinstance(error, BudgetExceeded):
+        return Void("budget", error.message)
+    if isinstance(error, InfraError):
+        return Void("infra", error.message, fatal=isinstance(error, FatalInfraError))
+    if isinstance(error, ConfigError):
+        return Void("config", error.message, fatal=True)
+    return Void("bug", f"{type(error).__name__}: {error}")
+
+
+def _of_error(error: BaseException) -> Exit | Void:
+    if isinstance(error, BaseExceptionGroup):  # calls that ran side by side
+        return _of_error(error.exceptions[0])
+    if isinstance(error, LimitReached):
+        return Exit("limit", error.limit, error.message)
+    if isinstance(error, AgentError):
+        return Exit("crashed", detail=error.message)
+    return void_of(error)
+
+
+def _of_claim(claim: HarnessExit) -> Exit:
+    if claim.claim == "infra":
+        return Exit("crashed", detail="the harness blames the machine; the wires saw no such failure", code=claim.exit_code)
+    detail = claim.evidence.get("detail")
+    limit = claim.evidence.get("limit")
+    return Exit(
+        claim.claim,
+        (limit if isinstance(limit, str) else "harness") if claim.claim == "limit" else None,
+        detail if isinstance(detail, str) else None,
+        claim.exit_code,
+    )
+
+
+def counted_voids(voids: Iterable[Void | None]) -> int:
+    """How many of a trial's attempts were used up by voids."""
+    return sum(void is not None and void.kind not in UNCOUNTED for void in voids)
+
+
+def backoff_s(number: int, random: Callable[[], float]) -> float:
+    """Seconds before attempt `number` + 1: 0.5 then 2, give or take a quarter, so that voids do not retry in step."""
+    base: float = 0.5 * 4 ** (number - 1)
+    return base * (0.75 + 0.5 * random())
+
+
+def as_infra(error: Exception, what: str) -> EvalcoreError:
+    """An error that may leave a stage: deliberate ones as they are, anything else as infrastructure."""
+    return error if isinstance(error, EvalcoreError) else InfraError(f"{what}: {type(error).__name__}: {error}")

@@ -1,0 +1,353 @@
+"""From a study to everything a run needs: benchmarks with their tasks, arms with their parts, and the stamp.
+
+Nothing is spent here: tasks are loaded, harnesses probed, graders stamped, and what the run would do is projected.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from attrs import define, evolve, field, frozen
+
+from evalcore import API_VERSION, __version__
+from evalcore.contracts import Adapter, Bridge, Closable, Grader, Harness, HarnessVersion, Provider
+from evalcore.engine.arms import Vocabulary, complete_arms
+from evalcore.engine.selectors import expand, find_benchmark
+from evalcore.engine.services import LocalServices
+from evalcore.engine.trial import Cell
+from evalcore.errors import ConfigError, Fault, InfraError
+from evalcore.plugins import Registry
+from evalcore.values.arm import Arm
+from evalcore.values.descriptors import (
+    AdapterInfo,
+    AxisInfo,
+    BridgeInfo,
+    GraderInfo,
+    HarnessInfo,
+    ModelInfo,
+)
+from evalcore.values.faults import nearest
+from evalcore.values.json import JSONObject, JSONValue, digest
+from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
+from evalcore.values.study import BenchmarkChoice, Study
+from evalcore.values.task import GoldAnswer, GoldCalls, Limits, Task
+from evalcore.values.trial import TrialKey
+
+WALL_S: Final = 3600.0  # a trial without any limit on time would let one hung agent hold a run for ever
+
+
+@frozen
+class Benchmark:
+    """One benchmark of the run, loaded."""
+
+    selector: str
+    info: AdapterInfo
+    adapter: Adapter
+    grader: Grader
+    tasks: tuple[Task, ...] = field(repr=False)
+    stamp: BenchmarkStamp
+
+
+@frozen
+class Projection:
+    """What a run would do. A number that cannot be known is None, and `notes` says why."""
+
+    trials: int
+    model_trials: int
+    tokens_at_most: int | None
+    cost_at_most_usd: float | None
+    wall_at_most_s: float | None
+    notes: tuple[str, ...] = ()
+
+
+@frozen
+class Plan:
+    """Everything a run needs, and what it will be stamped with."""
+
+    study: Study
+    stamp: RunStamp
+    benchmarks: tuple[Benchmark, ...]
+    arms: tuple[Arm, ...]
+    cells: Mapping[tuple[str, str], Cell] = field(repr=False)  # (selector, arm digest)
+    notes: tuple[str, ...] = ()
+
+    def trials(self) -> Iterator[tuple[Cell, Task, TrialKey]]:
+        """Every trial: repeats outermost, arms innermost, so that a run stopped early is balanced over arms."""
+        for repeat in range(1, self.study.repeats + 1):
+            for benchmark in self.benchmarks:
+                cells = [c for a in self.arms if (c := self.cells.get((benchmark.selector, a.digest)))]
+                for task in benchmark.tasks:
+                    for cell in cells:
+                        yield cell, task, TrialKey(benchmark.selector, task.id, cell.arm.digest, repeat)
+
+    def count(self) -> int:
+        """How many trials there are."""
+        sizes = {b.selector: len(b.tasks) for b in self.benchmarks}
+        return self.study.repeats * sum(sizes[selector] for selector, _ in self.cells)
+
+    def projection(self) -> Projection:
+        """The most that the run can use, from its limits; nothing is guessed."""
+        sizes = {b.selector: len(b.tasks) for b in self.benchmarks}
+        trials = [(sizes[s] * self.study.repeats, c) for (s, _), c in self.cells.items()]
+        models = [(n, c) for n, c in trials if c.provider is not None]
+        notes = []
+        tokens = _sum_or_none(n * c.limits.tokens if c.limits.tokens else None for n, c in models)
+        if tokens is None:
+            notes.append("tokens are not bounded: `--max-tokens N` bounds each trial")
+        cost = self.study.budget_usd if models else 0.0
+        if cost is None:
+            notes.append("money is not bounded: `--budget-usd X` bounds the run")
+        wall = _sum_or_none(n * c.limits.wall_s if c.limits.wall_s else None for n, c in trials)
+        return Projection(sum(n for n, _ in trials), sum(n for n, _ in models), tokens, cost, wall, tuple(notes))
+
+
+def _sum_or_none(values: Iterator[float | None]) -> int | None:
+    total = 0.0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return int(total)
+
+
+@define
+class _Parts:
+    """Parts made once and shared between cells."""
+
+    registry: Registry
+    services: LocalServices
+    bridges: dict[str, Bridge] = field(factory=dict)
+    providers: dict[str, Provider] = field(factory=dict)
+
+    def provider(self, model: str) -> Provider:
+        """The provider of `provider/model`."""
+        name = model.partition("/")[0]
+        if name not in self.providers:
+            info = self.registry.get(ModelInfo, "model provider", name)
+            self.providers[name] = self.registry.factory(info)(self.services, info)
+        return self.providers[name]
+
+    def content(self, axis: str, value: str) -> Mapping[str, str]:
+        """Digests of the files behind an axis' value."""
+        return self.provider(value).content(value.partition("/")[2]) if axis == "model" else {}
+
+
+class _Bridges(Mapping[str, Bridge]):
+    """Bridges by kind, each made when the first task asks for it."""
+
+    def __init__(self, parts: _Parts) -> None:
+        self._parts = parts
+
+    def __getitem__(self, kind: str) -> Bridge:
+        made = self._parts.bridges.get(kind)
+        if made is None:
+            info = self._parts.registry.get(BridgeInfo, "bridge", kind)
+            made = self._parts.bridges[kind] = self._parts.registry.factory(info)(self._parts.services, info)
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts.registry.all(BridgeInfo))
+
+    def __len__(self) -> int:
+        return len(self._parts.registry.all(BridgeInfo))
+
+
+async def make_plan(study: Study, registry: Registry, services: LocalServices, run: str) -> Plan:
+    """Load, check and stamp everything that the study names. Raises ConfigError, ToolkitError."""
+    parts = _Parts(registry, services)
+    arms = complete_arms(study, vocabulary(registry), base=services.base, content=parts.content)
+    harnesses = {name: await _harness(parts, name) for name in dict.fromkeys(a.harness for a in arms)}
+    _check_money(study, arms)
+    benchmarks = [await _benchmark(text, study, registry, services, arms[0]) for text in _selectors(study, registry)]
+    cells: dict[tuple[str, str], Cell] = {}
+    notes: list[str] = []
+    for benchmark in benchmarks:
+        for arm in arms:
+            info, harness, _ = harnesses[arm.harness]
+            if info.name == "oracle" and (why := await _no_gold(benchmark)):
+                notes.append(f"oracle is not applicable to {benchmark.selector}: {why}")
+                continue
+            cells[benchmark.selector, arm.digest] = _cell(benchmark, arm, info, harness, study, parts)
+    if not cells:
+        raise ConfigError("nothing to run", hint=notes[0] if notes else None)
+    stamp = await _stamp(study, run, arms, harnesses, benchmarks, registry, services)
+    return Plan(study, stamp, tuple(benchmarks), arms, cells, tuple(notes))
+
+
+def vocabulary(registry: Registry) -> Vocabulary:
+    """What arms may say, from everything that is registered."""
+    return Vocabulary(
+        tuple(registry.all(AxisInfo).values()),
+        tuple(registry.all(HarnessInfo).values()),
+        tuple(registry.all(ModelInfo).values()),
+    )
+
+
+def _selectors(study: Study, registry: Registry) -> list[str]:
+    selectors = expand(registry, study.benchmarks)
+    faults = []
+    for text in selectors:
+        try:
+            find_benchmark(registry, text)
+        except ConfigError as error:
+            faults.append(Fault("benchmarks", error.message, error.hint))
+    if faults:
+        raise ConfigError("the study names benchmarks that are not there", faults=faults)
+    return selectors
+
+
+def _check_money(study: Study, arms: tuple[Arm, ...]) -> None:
+    """A budget in dollars needs a bound on tokens too, as long as a price may turn out to be unknown."""
+    if study.budget_usd is not None and study.limits.tokens is None and any(a.model for a in arms):
+        raise ConfigError(
+            "a budget in dollars needs a bound on tokens as well: the price of a model may be unknown",
+            hint="add `--max-tokens N` (per trial), or `tokens` under [limits]",
+        )
+
+
+async def _harness(parts: _Parts, name: str) -> tuple[HarnessInfo, Harness, HarnessVersion]:
+    info = parts.registry.get(HarnessInfo, "harness", name)
+    harness: Harness = parts.registry.factory(info)(parts.services, info)
+    return info, harness, await harness.probe()
+
+
+async def _benchmark(text: str, study: Study, registry: Registry, services: LocalServices, arm: Arm) -> Benchmark:
+    """Load a benchmark's tasks and its grader, and stamp both."""
+    info, selector = find_benchmark(registry, text)
+    adapter: Adapter = registry.factory(info)(services, info, selector)
+    every = [task async for task in adapter.tasks()]
+    tasks = choose(every, study.choices.get(text, BenchmarkChoice()), text)
+    grader_info = registry.get(GraderInfo, "grader", adapter.grader)
+    grader: Grader = registry.factory(grader_info)(services, grader_info)
+    own = (await adapter.assign(tasks[0], arm)).limits
+    applied = own.stricter(study.limits)
+    stamp = BenchmarkStamp(
+        selector=text,
+        dataset=await adapter.dataset(),
+        tasks=len(tasks),
+        clusters=len({t.cluster for t in tasks}),
+        tasks_digest=digest([[t.id, t.digest] for t in tasks]),
+        grader=adapter.grader,
+        grader_stamp=await grader.stamp(),
+        limits=_with_wall(applied),
+        standard_limits=applied == own,
+        floor_note=info.floor_note,
+    )
+    return Benchmark(text, info, adapter, grader, tasks, stamp)
+
+
+def choose(tasks: list[Task], choice: BenchmarkChoice, selector: str) -> tuple[Task, ...]:
+    """The tasks that run, in the dataset's order. Raises ConfigError for an id that is not there or an empty choice."""
+    ids = [t.id for t in tasks]
+    if len(set(ids)) < len(ids):
+        twice = sorted({i for i in ids if ids.count(i) > 1})
+        raise InfraError(f"{selector} has tasks with the same id: {', '.join(twice[:3])}")
+    unknown = [i for i in choice.tasks if i not in set(ids)]
+    if unknown:
+        faults = [Fault(f"{selector} task {i!r}", "no such task", _did_you_mean(i, ids)) for i in unknown]
+        raise ConfigError(f"{selector} has no such tasks", faults=faults)
+    chosen = [t for t in tasks if t.id in set(choice.tasks)] if choice.tasks else tasks
+    if choice.limit is not None:
+        chosen = chosen[choice.limit[0] : choice.limit[1]]
+    if not chosen:
+        raise ConfigError(f"no task of {selector} is left", hint=f"it has {len(tasks)} tasks, numbered from 0")
+    return tuple(chosen)
+
+
+def _did_you_mean(name: str, known: list[str]) -> str | None:
+    near = nearest(name, known)
+    return f"did you mean {near[0]!r}?" if near else None
+
+
+async def _no_gold(benchmark: Benchmark) -> str | None:
+    """Why the oracle cannot play this benchmark; None if it can."""
+    gold = await benchmark.adapter.gold(benchmark.tasks[0])
+    if gold is None:
+        return "its tasks have no gold"
+    if not isinstance(gold, (GoldAnswer, GoldCalls)):
+        return f"gold of the form {type(gold).__name__} cannot be played yet"
+    return None
+
+
+def _with_wall(limits: Limits) -> Limits:
+    return limits if limits.wall_s is not None else evolve(limits, wall_s=WALL_S)
+
+
+def _cell(benchmark: Benchmark, arm: Arm, info: HarnessInfo, harness: Harness, study: Study, parts: _Parts) -> Cell:
+    axes = parts.registry.all(AxisInfo)
+
+    def owned(owner: str) -> dict[str, JSONValue]:
+        return {k: v for k, v in arm.axes.items() if v is not None and k in axes and axes[k].owner == owner}
+
+    return Cell(
+        benchmark=benchmark.selector,
+        adapter=benchmark.adapter,
+        grader=benchmark.grader,
+        arm=arm,
+        harness=harness,
+        provider=parts.provider(arm.model) if arm.model else None,
+        bridges=_Bridges(parts),
+        options=owned("harness"),
+        parameters=owned("gateway"),
+        limits=_with_wall(study.limits),
+        control=info.control,
+    )
+
+
+async def _stamp(
+    study: Study,
+    run: str,
+    arms: tuple[Arm, ...],
+    harnesses: Mapping[str, tuple[HarnessInfo, Harness, HarnessVersion]],
+    benchmarks: list[Benchmark],
+    registry: Registry,
+    services: LocalServices,
+) -> RunStamp:
+    plugins: JSONObject = {p.name: f"{p.distribution} {p.version}" for p in registry.plugins}
+    return RunStamp(
+        run=run,
+        created=services.clock.now(),
+        study_name=study.name,
+        study_digest=study.digest,
+        study=study.as_json(),
+        seed=study.seed,
+        repeats=study.repeats,
+        arms=tuple(_arm_stamp(a, *harnesses[a.harness]) for a in arms),
+        benchmarks=tuple(b.stamp for b in benchmarks),
+        grading=grading_digest(benchmarks),
+        versions={"evalcore": __version__, "api": API_VERSION, "python": platform.python_version(), "plugins": plugins},
+        toolkits={k: _json(v) for k, v in (await services.toolkit_stamps()).items()},
+        host={"system": sys.platform, "machine": platform.machine(), "cpus": os.cpu_count() or 1, "base": str(services.base)},
+    )
+
+
+def _json(value: object) -> JSONValue:
+    return value if isinstance(value, dict) else {}
+
+
+def _arm_stamp(arm: Arm, info: HarnessInfo, _: Harness, version: HarnessVersion) -> ArmStamp:
+    return ArmStamp(arm, version.version, version.build, info.control, info.uses_model)
+
+
+def grading_digest(benchmarks: list[Benchmark]) -> str:
+    """Names the grading: graders, their toolkits' digests, and (once there are any) judges. 16 hexadecimal digits."""
+    return digest({b.selector: {"grader": b.stamp.grader, "stamp": b.stamp.grader_stamp} for b in benchmarks})[:16]
+
+
+async def close_plan(plan: Plan) -> None:
+    """Close what the parts hold open."""
+    parts: list[object] = [c.provider for c in plan.cells.values()]
+    parts += [p for b in plan.benchmarks for p in (b.adapter, b.grader)]
+    for part in {id(p): p for p in parts}.values():
+        if isinstance(part, Closable):
+            await part.close()
+
+
+def base_of(stamp: RunStamp) -> Path:
+    """The folder that relative paths of a stored study are relative to."""
+    return Path(str(stamp.host.get("base", ".")))

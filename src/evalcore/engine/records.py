@@ -1,0 +1,109 @@
+"""Ledger lines, written and read by hand: a converter costs ten times as much, and 25,000 lines are read back at once."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from evalcore.values.json import JSONObject, JSONValue, dumps, loads
+from evalcore.values.task import Role
+from evalcore.values.trial import Attempt, Exit, Grading, TraceRef, TrialKey, Verdict, Void
+from evalcore.values.usage import Usage
+
+_USAGE = ("calls", "input", "output", "cache_read", "cache_write", "reasoning", "unreported")
+
+
+def attempt_line(a: Attempt) -> bytes:
+    """One attempt as a line of attempts.jsonl, newline included. Fields at their default are left out."""
+    key, trace = a.key, a.trace
+    value: JSONObject = {
+        "id": a.id,
+        "benchmark": key.benchmark,
+        "task": key.task,
+        "arm": key.arm,
+        "repeat": key.repeat,
+        "task_digest": a.task_digest,
+        "number": a.number,
+        "started": a.started,
+        "wall_s": a.wall_s,
+        "tool_calls": a.tool_calls,
+        "tool_errors": a.tool_errors,
+        "trace": [trace.segment, trace.offset, trace.length],
+        "provenance": a.provenance,
+        "isolation": a.isolation,
+    }
+    if a.exit is not None:
+        value["exit"] = _present(kind=a.exit.kind, limit=a.exit.limit, detail=a.exit.detail, code=a.exit.code)
+    if a.void is not None:
+        value["void"] = {"kind": a.void.kind, "message": a.void.message, "fatal": a.void.fatal}
+    if a.usage:
+        value["usage"] = {role: _usage(usage) for role, usage in a.usage.items()}
+    if a.flags:
+        value["flags"] = list(a.flags)
+    return dumps(value) + b"\n"
+
+
+def read_attempt(line: bytes) -> Attempt:
+    """The attempt behind a line. Raises ValueError, KeyError or TypeError for a line that is none."""
+    v = cast("dict[str, JSONValue]", loads(line))
+    exit_, void, trace = v.get("exit"), v.get("void"), cast("list[JSONValue]", v["trace"])
+    usage = cast("dict[Role, JSONObject]", v.get("usage", {}))
+    return Attempt(
+        id=cast(str, v["id"]),
+        key=TrialKey(cast(str, v["benchmark"]), cast(str, v["task"]), cast(str, v["arm"]), cast(int, v["repeat"])),
+        task_digest=cast(str, v["task_digest"]),
+        number=cast(int, v["number"]),
+        exit=Exit(**cast("dict[str, str]", exit_)) if exit_ else None,  # type: ignore[arg-type]
+        void=Void(**cast("dict[str, str]", void)) if void else None,  # type: ignore[arg-type]
+        started=cast(str, v["started"]),
+        wall_s=cast(float, v["wall_s"]),
+        usage={role: Usage(**u) for role, u in usage.items()},  # type: ignore[arg-type]
+        tool_calls=cast(int, v["tool_calls"]),
+        tool_errors=cast(int, v["tool_errors"]),
+        trace=TraceRef(*trace),  # type: ignore[arg-type]
+        provenance=v["provenance"],  # type: ignore[arg-type]
+        isolation=v["isolation"],  # type: ignore[arg-type]
+        flags=tuple(cast("list[str]", v.get("flags", ()))),
+    )
+
+
+def grading_line(g: Grading) -> bytes:
+    """One verdict as a line of gradings/<digest>.jsonl, newline included."""
+    v = g.verdict
+    value: JSONObject = {"attempt": g.attempt, "outcome": v.outcome, "wall_s": g.wall_s}
+    value |= _present(score=v.score, harm=v.harm, error=g.error)
+    if v.details:
+        value["details"] = v.details
+    if v.flags:
+        value["flags"] = list(v.flags)
+    if v.views:
+        value["views"] = dict(v.views)
+    if v.bounds is not None:
+        value["bounds"] = list(v.bounds)
+    return dumps(value) + b"\n"
+
+
+def read_grading(line: bytes) -> Grading:
+    """The grading behind a line. Raises ValueError, KeyError or TypeError for a line that is none."""
+    v = cast("dict[str, JSONValue]", loads(line))
+    bounds = cast("list[float] | None", v.get("bounds"))
+    verdict = Verdict(
+        outcome=v["outcome"],  # type: ignore[arg-type]
+        score=cast("float | None", v.get("score")),
+        harm=cast("bool | None", v.get("harm")),
+        details=cast(JSONObject, v.get("details", {})),
+        flags=tuple(cast("list[str]", v.get("flags", ()))),
+        views=cast("dict[str, bool]", v.get("views", {})),
+        bounds=None if bounds is None else (bounds[0], bounds[1]),
+    )
+    return Grading(cast(str, v["attempt"]), verdict, cast(float, v["wall_s"]), cast("str | None", v.get("error")))
+
+
+def _present(**fields: JSONValue) -> JSONObject:
+    return {k: v for k, v in fields.items() if v is not None}
+
+
+def _usage(usage: Usage) -> JSONObject:
+    value: JSONObject = {name: count for name in _USAGE if (count := getattr(usage, name))}
+    if usage.cost_usd is not None:
+        value["cost_usd"] = usage.cost_usd
+    return value

@@ -1,0 +1,264 @@
+"""The verbs on runs, as functions: start, resume, rerun, regrade, and reading one back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from evalcore.engine.fault import UNCOUNTED
+from evalcore.engine.ledger import Ledger
+from evalcore.engine.plan import Plan, base_of, close_plan, make_plan
+from evalcore.engine.runner import DEFAULT_CONCURRENCY, Observer, Progress, Runner, RunEnd, Standing, grade_stored
+from evalcore.engine.services import LocalServices
+from evalcore.engine.store import (
+    FileBlobs,
+    RunLock,
+    TraceStore,
+    create_run,
+    read_attempts,
+    read_gradings,
+    read_stamp,
+    repair,
+)
+from evalcore.engine.study_file import parse_study
+from evalcore.errors import RefusedError
+from evalcore.plugins import Registry
+from evalcore.values.stamp import RunStamp
+from evalcore.values.study import Study
+from evalcore.values.trial import Attempt, Grading, TrialKey
+from evalcore.wires.recorder import Redactor
+
+_log = logging.getLogger("evalcore")
+
+
+@frozen
+class RunOptions:
+    """How a run is carried out; nothing here changes a result."""
+
+    concurrency: int = DEFAULT_CONCURRENCY
+    redactor: Redactor = Redactor()
+    watch: Callable[[Plan, Progress], Awaitable[None]] | None = None  # runs beside the trials until it is cancelled
+    on_stop: Callable[[int], None] | None = None  # told of each Ctrl-C: 1, then 2
+
+
+async def start(plan: Plan, path: Path, registry: Registry, services: LocalServices, options: RunOptions) -> RunEnd:
+    """Make the run's directory and run the plan. The services stay the caller's to close."""
+    create_run(path, plan.stamp)
+    return await _carry_out(plan, path, registry, services, options, {}, 0.0)
+
+
+async def resume(
+    path: Path, registry: Registry, options: RunOptions, *, only_errors: bool = False
+) -> tuple[Plan, RunEnd, list[str]]:
+    """Go on with a run: grade what was executed, run what is missing or void. Returns the repairs made.
+
+    Raises RefusedError if tasks, arms or graders are no longer those of the stamp.
+    """
+    stamp = read_stamp(path)
+    lock = RunLock(path)
+    try:
+        notes = repair(path)
+        services = LocalServices(registry, base_of(stamp), stamp.seed)
+        try:
+            plan = await remake(stamp, registry, services)
+            standing = standing_of(path, stamp.grading, refill=only_errors)
+            spent = sum(u.cost_usd or 0.0 for a in read_attempts(path) for u in a.usage.values())
+            end = await _carry_out(plan, path, registry, services, options, standing, spent, lock)
+            await close_plan(plan)
+        finally:
+            await services.close()
+    finally:
+        lock.release()
+    return plan, end, notes
+
+
+async def remake(stamp: RunStamp, registry: Registry, services: LocalServices) -> Plan:
+    """The plan of a stored run, made anew from its study and held against its stamp. Raises RefusedError."""
+    plan = await make_plan(study_of(stamp), registry, services, stamp.run)
+    reasons = list(_changes(stamp, plan.stamp))
+    if reasons:
+        raise RefusedError(
+            f"run {stamp.run} cannot go on: it would no longer be the same run",
+            reasons=reasons,
+            hint="`evalcore rerun` makes a new run of the same study",
+        )
+    return evolve(plan, stamp=stamp)
+
+
+def study_of(stamp: RunStamp) -> Study:
+    """The study that a run was made from."""
+    return parse_study(stamp.study, f"the study of run {stamp.run}")
+
+
+def _changes(then: RunStamp, now: RunStamp) -> Iterator[str]:
+    """What of the stamp no longer holds, one line each."""
+    for old, new in zip(then.benchmarks, now.benchmarks, strict=True):
+        if old.tasks_digest != new.tasks_digest:
+            yield f"the tasks of {old.selector} have changed ({old.dataset.version}, now {new.dataset.version})"
+        if (old.grader, old.grader_stamp) != (new.grader, new.grader_stamp):
+            yield f"the grader of {old.selector} has changed"
+    old_arms, new_arms = [a.arm.digest for a in then.arms], [a.arm.digest for a in now.arms]
+    if old_arms != new_arms:
+        gone = [a.arm.label for a in then.arms if a.arm.digest not in new_arms]
+        yield f"arms have changed: {', '.join(gone) or 'another order'}"
+    for old_arm, new_arm in zip(then.arms, now.arms, strict=False):
+        if (old_arm.harness_version, old_arm.harness_build) != (new_arm.harness_version, new_arm.harness_build):
+            yield f"harness {old_arm.arm.harness} was {old_arm.harness_version}, is {new_arm.harness_version}"
+
+
+def standing_of(path: Path, grading: str, *, refill: bool = False) -> dict[TrialKey, Standing]:
+    """What the ledgers hold, by trial. With `refill`, used-up voids and ungraded verdicts count as missing."""
+    verdicts = {g.attempt: g.verdict.outcome for g in read_gradings(path, grading)}
+    standing: dict[TrialKey, Standing] = {}
+    for attempt in read_attempts(path):
+        trial = standing.setdefault(attempt.key, Standing())
+        trial.attempts += 1
+        if attempt.void is not None:
+            trial.voids += attempt.void.kind not in UNCOUNTED
+            continue
+        outcome = verdicts.get(attempt.id)
+        trial.executed = attempt
+        trial.graded = outcome is not None and outcome != "grader_error" and not (refill and outcome == "ungraded")
+    if refill:
+        for trial in standing.values():
+            if trial.executed is None:
+                trial.voids = 0
+    return standing
+
+
+async def regrade(path: Path, registry: Registry) -> tuple[RunStamp, str, int]:
+    """Grade every executed attempt again, from the traces alone, into a new grading if the graders have changed.
+
+    Returns the stamp, the grading's digest and how many were graded. No agent and no model is called.
+    """
+    stamp = read_stamp(path)
+    lock = RunLock(path)
+    services = LocalServices(registry, base_of(stamp), stamp.seed)
+    try:
+        repair(path)
+        plan = await make_plan(study_of(stamp), registry, services, stamp.run)
+        _refuse_other_tasks(stamp, plan)
+        count = await _regrade_all(path, plan)
+        await close_plan(plan)
+    finally:
+        await services.close()
+        lock.release()
+    return stamp, plan.stamp.grading, count
+
+
+def _refuse_other_tasks(stamp: RunStamp, plan: Plan) -> None:
+    for old, new in zip(stamp.benchmarks, plan.stamp.benchmarks, strict=True):
+        if old.tasks_digest != new.tasks_digest:
+            raise RefusedError(f"run {stamp.run} cannot be regraded: the tasks of {old.selector} have changed")
+
+
+async def _regrade_all(path: Path, plan: Plan) -> int:
+    """Grade side by side, and commit each verdict."""
+    tasks = {(b.selector, t.id): t for b in plan.benchmarks for t in b.tasks}
+    ledger, traces = Ledger(path, plan.stamp.grading), TraceStore(path)
+    slots = asyncio.Semaphore(DEFAULT_CONCURRENCY)
+    count = 0
+
+    async def one(attempt: Attempt) -> None:
+        async with slots:
+            cell = plan.cells[attempt.key.benchmark, attempt.key.arm]
+            task = tasks[attempt.key.benchmark, attempt.key.task]
+            await ledger.graded(await grade_stored(traces, cell, task, attempt))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for attempt in read_attempts(path):
+                if attempt.void is None:
+                    count += 1
+                    group.create_task(one(attempt))
+    finally:
+        await ledger.close()
+        traces.close()
+    return count
+
+
+async def _carry_out(
+    plan: Plan,
+    path: Path,
+    registry: Registry,
+    services: LocalServices,
+    options: RunOptions,
+    standing: dict[TrialKey, Standing],
+    spent: float,
+    lock: RunLock | None = None,
+) -> RunEnd:
+    """Run what is missing, with signals handled and watchers told."""
+    services.blobs = FileBlobs(path)
+    held = lock or RunLock(path)
+    ledger = Ledger(path, plan.stamp.grading, options.redactor)
+    runner = Runner(
+        plan,
+        path,
+        ledger,
+        services.clock,
+        concurrency=options.concurrency,
+        standing=standing,
+        observers=_observers(registry),
+        spent_usd=spent,
+    )
+    watcher = asyncio.ensure_future(options.watch(plan, runner.progress)) if options.watch else None
+    try:
+        with _signals(runner, options.on_stop):
+            end = await runner.run()
+    finally:
+        if watcher is not None:
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
+        await ledger.close()
+        if lock is None:
+            held.release()
+    registry.manager.hook.evalcore_run_finished(run=path)
+    return end
+
+
+def _observers(registry: Registry) -> tuple[Observer, ...]:
+    """The plugins that watch trials; none is the usual case, and then nothing is called."""
+    hook = registry.manager.hook.evalcore_trial_finished
+    if not hook.get_hookimpls():
+        return ()
+
+    def tell(attempt: Attempt, grading: Grading | None) -> None:
+        try:
+            hook(attempt=attempt, grading=grading)
+        except Exception as error:  # an observer only watches
+            _log.warning("a trial observer failed: %s: %s", type(error).__name__, error)
+
+    return (tell,)
+
+
+@contextmanager
+def _signals(runner: Runner, told: Callable[[int], None] | None) -> Iterator[None]:
+    """Ctrl-C once: finish what runs; twice: stop now. Both leave a run that can be resumed."""
+    loop = asyncio.get_running_loop()
+    presses = 0
+
+    def press() -> None:
+        nonlocal presses
+        presses += 1
+        if told is not None:
+            told(presses)
+        runner.stop()
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    try:
+        for number in signals:
+            loop.add_signal_handler(number, press)
+    except (ValueError, RuntimeError, NotImplementedError):  # not the main thread: whoever embeds us has the signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)

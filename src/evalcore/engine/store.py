@@ -1,0 +1,193 @@
+"""A run's directory: made, locked, repaired after a crash, and read back without the engine."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+import zstandard
+
+from evalcore.engine.ledger import sync_folder
+from evalcore.engine.records import read_attempt, read_grading
+from evalcore.errors import ConfigError, InfraError, RefusedError
+from evalcore.values.convert import from_toml, to_toml
+from evalcore.values.stamp import RunStamp
+from evalcore.values.trace import TraceReader
+from evalcore.values.trial import Attempt, BlobRef, Grading, TraceRef
+
+T = TypeVar("T")
+
+STAMP: Final = "run.toml"
+_FRAME_MAX: Final = 2 << 30  # bytes of one decoded trace
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Replace a file whole: a reader sees the old one or the new one, also after a crash."""
+    part = path.with_name(f".{path.name}.part")
+    with part.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    sync_folder(path.parent)
+
+
+def create_run(path: Path, stamp: RunStamp) -> None:
+    """Make a run's directory and write its stamp. Raises ConfigError if it is there already."""
+    try:
+        path.mkdir(parents=True, exist_ok=False)
+    except FileExistsError:
+        raise ConfigError(
+            f"{path} exists already", hint=f"`evalcore resume {path}` goes on with it; `--name` gives another name"
+        ) from None
+    except OSError as error:
+        raise InfraError(f"cannot make {path}: {error.strerror}") from error
+    write_durably(path / STAMP, to_toml(stamp).encode())
+    sync_folder(path.parent)
+
+
+def read_stamp(path: Path) -> RunStamp:
+    """The stamp of a run. Raises ConfigError if there is no run."""
+    file = path / STAMP
+    if not file.is_file():
+        near = sorted(p.name for p in path.parent.glob("*") if (p / STAMP).is_file())[-3:] if path.parent.is_dir() else []
+        hint = f"runs there: {', '.join(near)}" if near else "`evalcore run SELECTOR` makes one"
+        raise ConfigError(f"no run at {path}", hint=hint)
+    return from_toml(file, RunStamp)
+
+
+class RunLock:
+    """One writer per run: held on the run's directory itself for as long as the process lives."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._descriptor)
+            raise RefusedError(f"{path} is being written by another process", hint="wait for it, or stop it") from None
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        os.close(self._descriptor)
+
+
+def repair(path: Path) -> list[str]:
+    """Cut torn last lines off the ledgers, keeping a copy. Returns one line of text per repair."""
+    notes = []
+    for file in [path / "attempts.jsonl", *sorted((path / "gradings").glob("*.jsonl"))]:
+        if file.is_file() and (torn := _cut_torn_tail(file)):
+            notes.append(f"{file.name}: {torn} bytes of a torn last line set aside")
+    return notes
+
+
+def _cut_torn_tail(file: Path) -> int:
+    """Truncate after the last newline. Returns how many bytes went."""
+    with file.open("rb+") as f:
+        size = f.seek(0, os.SEEK_END)
+        end = size
+        while end > 0:
+            start = max(0, end - 65536)
+            f.seek(start)
+            newline = f.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        if end == size:
+            return 0
+        f.seek(end)
+        with file.with_suffix(".torn").open("ab") as aside:
+            aside.write(f.read())
+        f.truncate(end)
+        os.fsync(f.fileno())
+        return size - end
+
+
+def _lines(file: Path, read: Callable[[bytes], T]) -> Iterator[T]:
+    """Every whole line of a ledger. A torn last line is passed over; a broken one before it is an error."""
+    if not file.is_file():
+        return
+    with file.open("rb") as f:
+        for number, line in enumerate(f, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield read(line)
+            except (ValueError, KeyError, TypeError) as error:
+                raise ConfigError(f"{file}:{number}: not a line of this ledger: {error}") from error
+
+
+def read_attempts(path: Path) -> Iterator[Attempt]:
+    """Every attempt of a run, in the order of commit."""
+    return _lines(path / "attempts.jsonl", read_attempt)
+
+
+def read_gradings(path: Path, grading: str) -> Iterator[Grading]:
+    """Every verdict of one grading, in the order of commit; a later one of the same attempt stands."""
+    return _lines(path / "gradings" / f"{grading}.jsonl", read_grading)
+
+
+def gradings_of(path: Path) -> list[str]:
+    """The digests of the gradings that a run holds."""
+    return sorted(p.stem for p in (path / "gradings").glob("*.jsonl"))
+
+
+class TraceStore:
+    """Reads single traces out of segments: one seek each. Segments stay open until `close`."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = path / "traces"
+        self._files: dict[str, int] = {}
+        self._decompress = zstandard.ZstdDecompressor().decompress
+
+    def read(self, ref: TraceRef) -> TraceReader:
+        """The trace of an attempt. Raises InfraError if the segment is gone or broken."""
+        try:
+            frame = os.pread(self._open(ref.segment), ref.length, ref.offset)
+            data = self._decompress(frame, max_output_size=_FRAME_MAX)
+        except (OSError, zstandard.ZstdError) as error:
+            raise InfraError(f"cannot read the trace at {ref.segment}+{ref.offset}: {error}") from error
+        return TraceReader(data.split(b"\n") if data else [])
+
+    def _open(self, segment: str) -> int:
+        if segment not in self._files:
+            name = Path(segment).name  # a ledger line is no reason to open a file elsewhere
+            self._files[segment] = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
+        return self._files[segment]
+
+    def close(self) -> None:
+        """Close every segment."""
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        self._files.clear()
+
+
+class FileBlobs:
+    """The run's blobs, by sha256. A blob is on disk before `put` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = path / "blobs"
+
+    async def put(self, data: bytes) -> BlobRef:
+        """Store bytes once."""
+        name = hashlib.sha256(data).hexdigest()
+        file = self._folder / name
+        if not file.exists():
+            self._folder.mkdir(exist_ok=True)
+            write_durably(file, data)
+        return BlobRef(name, len(data))
+
+    async def get(self, ref: BlobRef) -> bytes:
+        """The bytes behind a reference. Raises InfraError if they are gone or changed."""
+        try:
+            data = (self._folder / Path(ref.sha256).name).read_bytes()
+        except OSError as error:
+            raise InfraError(f"blob {ref.sha256[:12]} is gone: {error.strerror}") from error
+        if hashlib.sha256(data).hexdigest() != ref.sha256:
+            raise InfraError(f"blob {ref.sha256[:12]} was changed on disk")
+        return data

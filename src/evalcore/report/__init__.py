@@ -1,0 +1,10 @@
+"""One Report value, computed once from a run; every renderer reads it and none recomputes.
+
+model      the frozen values: Report, Cell, MetricValue
+build      ReportBuilder: attempts and gradings in, one pair at a time; a Report out
+tally      the counters behind it
+metrics    the built-in metrics of a cell
+notes      what a reader must know beside the numbers
+scorecard  JSON (`scorecard.json`, and its published schema)
+text       a table for people
+"""

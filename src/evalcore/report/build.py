@@ -1,0 +1,286 @@
+"""From attempts and gradings, one pair at a time and in any order, to a Report.
+
+A trial's latest attempt decides, and a result (pass, fail, declined, fabricated) stands: what comes before it is
+superseded, what comes after it is left out, and said. Void attempts are counted and never enter a score; a trial is
+lost to infrastructure only if its latest attempt is void. Attempts of one arm that differ in provenance or isolation
+land in separate cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from evalcore.contracts import Metric
+from evalcore.errors import RefusedError
+from evalcore.report import metrics as measures
+from evalcore.report import notes
+from evalcore.report.model import EXCLUSIONS, Cell, Exclusion, MetricValue, Note, Report
+from evalcore.report.tally import CountedTrial, Spent, World
+from evalcore.values.descriptors import MetricInfo
+from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
+from evalcore.values.task import ROLES, Role
+from evalcore.values.trial import RESULTS, Attempt, Grading
+
+_RESULTS = frozenset(RESULTS)
+
+
+class ReportBuilder:
+    """Counts trials as they are read; `finish` may be called at any time, and again.
+
+    `clusters` gives the cluster of each task that is not its own, by benchmark selector.
+    """
+
+    def __init__(
+        self,
+        stamp: RunStamp,
+        metrics: Sequence[tuple[MetricInfo, Metric]] = (),
+        *,
+        clusters: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        self._stamp = stamp
+        self._metrics = tuple(metrics)
+        clusters = clusters or {}
+        self._pairs = {
+            (b.selector, a.arm.digest): _Pair(b, a, clusters.get(b.selector), bool(metrics))
+            for b in stamp.benchmarks
+            for a in stamp.arms
+        }
+
+    def add(self, attempt: Attempt, grading: Grading | None) -> None:
+        """Count one attempt. Raises RefusedError for one of a benchmark or arm that the stamp does not have."""
+        key = attempt.key
+        pair = self._pairs.get((key.benchmark, key.arm))
+        if pair is None:
+            raise RefusedError(
+                f"attempt {attempt.id} ({key}) belongs to no benchmark and arm of run {self._stamp.run}",
+                reasons=("the run's stamp and its attempts disagree",),
+                hint="the files of two runs were mixed; run `evalcore report` on each run's own directory",
+            )
+        pair.add(attempt, grading)
+
+    def finish(self) -> Report:
+        """The report of what has been added."""
+        stamp = self._stamp
+        cells = tuple(cell for pair in self._pairs.values() for cell in self._cells(pair))
+        return Report(
+            stamp.run,
+            stamp.study_name,
+            stamp.study_digest,
+            stamp.created,
+            stamp.grading,
+            stamp.repeats,
+            cells,
+            contrasts=tuple(notes.contrasts(stamp)),
+            notes=(*notes.of_run(stamp, {cell.isolation for cell in cells}), *self._left_out(cells)),
+        )
+
+    def _cells(self, pair: _Pair) -> Iterable[Cell]:
+        """One cell per world; an empty one where nothing has run."""
+        if not pair.worlds:
+            yield self._cell(pair, None, self._stamp.isolation, World())
+        for (provenance, isolation), world in sorted(pair.worlds.items()):
+            yield self._cell(pair, provenance, isolation, world)
+
+    def _cell(self, pair: _Pair, provenance: str | None, isolation: str, world: World) -> Cell:
+        stamp, benchmark, arm = self._stamp, pair.benchmark, pair.arm
+        pending = [p for p in pair.pending.values() if p.world is world]
+        executed, excluded = _executed(world, pending), _excluded(pending)
+        models = _models(stamp, arm)
+        graded = measures.Graded(
+            world.tasks,
+            pair.clusters,
+            _ungraded(pending),
+            stamp.repeats,
+            executed,
+            world.settled,
+            executed.usage(models),
+            arm.uses_model,
+            models["agent"],
+        )
+        trials, planned = graded.runs + len(pending), benchmark.tasks * stamp.repeats
+        return Cell(
+            benchmark,
+            arm,
+            isolation,
+            provenance,
+            planned,
+            trials,
+            tasks=len(world.tasks),
+            clusters=None if pair.clusters is None else len({pair.clusters.get(t, t) for t in world.tasks}),
+            outcomes=dict(world.outcomes),
+            harm=world.harm if world.harm_judged else None,
+            excluded=excluded,
+            voids=world.voids,
+            void_kinds=dict(sorted(world.void_kinds.items())),
+            exits=dict(executed.exits),
+            limits_hit=dict(sorted(executed.limits.items())),
+            usage=graded.usage,
+            wasted=world.wasted.usage(models),
+            metrics=self._values(graded, world),
+            views=measures.views(graded),
+            flags=dict(sorted(executed.flags.items())),
+            notes=notes.of_cell(
+                arm,
+                provenance=provenance,
+                isolation=isolation,
+                split=len(pair.worlds) > 1,
+                excluded=excluded,
+                unseen=planned - pair.trials,
+                not_yet_graded=sum(p.grading is None and p.attempt.void is None for p in pending),
+                repeated=world.repeated,
+                usage=graded.usage,
+            ),
+            toolkits=stamp.toolkits,
+            reasons=_reasons(pair, provenance, world, graded),
+        )
+
+    def _values(self, graded: measures.Graded, world: World) -> dict[str, MetricValue]:
+        """The built-in metrics, then the plugins'; a plugin's never takes the place of a built-in one."""
+        own = measures.built_in(graded)
+        kept = {task: sorted(trials, key=_repeat) for task, trials in world.kept.items()}
+        added = {i.name: measures.from_plugin(i, metric, kept) for i, metric in self._metrics if i.name not in own}
+        return own | added
+
+    def _left_out(self, cells: Iterable[Cell]) -> Iterable[Note]:
+        """Plugins' metrics that no cell has, because a built-in one has their name."""
+        named = {name for cell in cells for name in cell.metrics} if self._metrics else set()
+        twice = [i.name for i, _ in self._metrics if i.name in named & measures.BUILT_IN]
+        return [Note(f"metric {name} of a plugin has the name of a built-in one, and was left out") for name in twice]
+
+
+class _Pending:
+    """A trial without a result so far, by its latest attempt."""
+
+    __slots__ = ("attempt", "grading", "world")
+
+    def __init__(self, attempt: Attempt, grading: Grading | None, world: World) -> None:
+        self.attempt, self.grading, self.world = attempt, grading, world
+
+    @property
+    def exclusion(self) -> Exclusion:
+        """Why it does not count."""
+        if self.attempt.void is not None:
+            return "infra_error"
+        return "grader_error" if self.grading and self.grading.verdict.outcome == "grader_error" else "ungraded"
+
+
+class _Pair:
+    """One benchmark × one arm: which of its trials have a result, and the worlds that they fall into."""
+
+    __slots__ = ("_keep", "_settled", "arm", "benchmark", "clusters", "pending", "worlds")
+
+    def __init__(
+        self, benchmark: BenchmarkStamp, arm: ArmStamp, clusters: Mapping[str, str] | None, keep: bool
+    ) -> None:
+        self.benchmark, self.arm = benchmark, arm
+        # Without a mapping, tasks are their own clusters; if the stamp counts fewer, the mapping is missing.
+        self.clusters = {} if clusters is None and benchmark.clusters >= benchmark.tasks else clusters
+        self.worlds: dict[tuple[str, str], World] = {}
+        self.pending: dict[tuple[str, int], _Pending] = {}
+        self._settled: dict[str, int] = {}  # task -> a bit per repeat that has a result
+        self._keep = keep
+
+    @property
+    def trials(self) -> int:
+        """Trials with at least one attempt."""
+        return len(self.pending) + sum(bits.bit_count() for bits in self._settled.values())
+
+    def add(self, attempt: Attempt, grading: Grading | None) -> None:
+        """Count one attempt, by the rules at the top of this module."""
+        place = (attempt.provenance, attempt.isolation)
+        world = self.worlds.get(place)
+        if world is None:
+            world = self.worlds[place] = World()
+        task, repeat = attempt.key.task, attempt.key.repeat
+        bits = self._settled.get(task, 0)
+        if attempt.void is not None:
+            world.add_void(attempt, attempt.void.kind)
+            if not bits >> repeat & 1:
+                self._wait(_Pending(attempt, None, world))
+        elif bits >> repeat & 1:
+            world.repeated += 1
+            world.wasted.add(attempt)
+        elif grading is not None and grading.verdict.outcome in _RESULTS:
+            self._settled[task] = bits | 1 << repeat
+            if self.pending:
+                self._supersede(self.pending.pop((task, repeat), None), attempt)
+            world.add_result(attempt, grading.verdict)
+            if self._keep:
+                world.kept.setdefault(task, []).append(CountedTrial(attempt, grading))
+        else:
+            self._wait(_Pending(attempt, grading, world))
+
+    def _wait(self, new: _Pending) -> None:
+        """Keep the later of two attempts without a result."""
+        place = (new.attempt.key.task, new.attempt.key.repeat)
+        old = self.pending.get(place)
+        if old is None or old.attempt.number <= new.attempt.number:
+            self.pending[place] = new
+            self._supersede(old, new.attempt)
+        else:
+            self._supersede(new, old.attempt)
+
+    @staticmethod
+    def _supersede(old: _Pending | None, by: Attempt) -> None:
+        """What an attempt used that another one replaced is wasted; voids were counted when they came."""
+        if old is not None and old.attempt.void is None and old.attempt.id != by.id:
+            old.world.wasted.add(old.attempt)
+
+
+def _executed(world: World, pending: Iterable[_Pending]) -> Spent:
+    """What all trials used whose agent ran, graded or not."""
+    spent = world.settled.copy()
+    for trial in pending:
+        if trial.attempt.void is None:
+            spent.add(trial.attempt, trial.grading.verdict.flags if trial.grading else ())
+    return spent
+
+
+def _excluded(pending: Iterable[_Pending]) -> dict[Exclusion, int]:
+    counts: dict[Exclusion, int] = dict.fromkeys(EXCLUSIONS, 0)
+    for trial in pending:
+        counts[trial.exclusion] += 1
+    return counts
+
+
+def _ungraded(pending: Iterable[_Pending]) -> dict[str, list[tuple[float, float]]]:
+    """By task, the lowest and highest score of each ungraded trial: 0 and 1 where the grader does not say."""
+    scores: dict[str, list[tuple[float, float]]] = {}
+    for trial in pending:
+        if trial.exclusion == "ungraded":
+            bounds = trial.grading.verdict.bounds if trial.grading else None
+            scores.setdefault(trial.attempt.key.task, []).append(bounds or (0.0, 1.0))
+    return scores
+
+
+def _models(stamp: RunStamp, arm: ArmStamp) -> dict[Role, str]:
+    """What to call each role's model when its price is unknown."""
+    names: dict[Role, str] = {role: f"the {role}'s model" for role in ROLES}
+    chosen = stamp.study.get("roles")
+    for role, choice in chosen.items() if isinstance(chosen, dict) else ():
+        if role in ROLES and isinstance(choice, dict) and isinstance(choice.get("model"), str):
+            names[role] = str(choice["model"])
+    if arm.arm.model is not None:
+        names["agent"] = arm.arm.model
+    return names
+
+
+def _reasons(pair: _Pair, provenance: str | None, world: World, graded: measures.Graded) -> dict[str, str]:
+    """Why a field of the cell is None."""
+    reasons = {
+        "mode": "no part of this arm has a mode",
+        "model_served": "not recorded yet" if pair.arm.uses_model else measures.NO_MODEL,
+    }
+    if "mode" in pair.arm.arm.axes:
+        del reasons["mode"]
+    if provenance is None:
+        reasons["provenance"] = measures.NOTHING_RAN
+    if pair.clusters is None:
+        reasons["clusters"] = measures.CLUSTERS_UNKNOWN
+    if not world.harm_judged:
+        reasons["harm"] = "this benchmark does not judge harm" if graded.runs else measures.NOTHING_GRADED
+    return reasons
+
+
+def _repeat(trial: CountedTrial) -> int:
+    return trial.attempt.key.repeat

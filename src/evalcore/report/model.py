@@ -1,0 +1,134 @@
+"""The report of a run, as plain frozen values. A number that is not known is None with a reason, never 0 or NaN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from attrs import Factory, frozen
+
+from evalcore.values.json import JSONObject
+from evalcore.values.stamp import ArmStamp, BenchmarkStamp
+from evalcore.values.task import Role
+from evalcore.values.trial import SUCCESSES, ExitKind
+from evalcore.values.usage import Usage
+
+Exclusion: TypeAlias = Literal["infra_error", "grader_error", "ungraded"]
+EXCLUSIONS: Final[tuple[Exclusion, ...]] = ("infra_error", "grader_error", "ungraded")
+
+
+@frozen
+class MetricValue:
+    """One number with what it takes to read it. `reason` says why the value or its interval is missing or limited.
+
+    `method` states the estimand (what is averaged over what) and how the interval was made; `n` counts the trials
+    behind it; `validated` says where it was shown to measure what it claims, empty if nowhere; `bounds` are the value
+    if every ungraded trial failed, and if every one passed.
+    """
+
+    value: float | None
+    method: str
+    n: int
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    unit: str = ""
+    validated: str = ""
+    reason: str | None = None
+    bounds: tuple[float, float] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        numbers = (self.value, self.low, self.high, self.level, *(self.bounds or ()))
+        if any(x is not None and not math.isfinite(x) for x in numbers):
+            raise ValueError(f"a metric is a finite number or None, not one of {numbers}")
+        if (self.low is None) != (self.high is None) or (self.low is not None and self.value is None):
+            raise ValueError("an interval has two ends, and a value between them")
+        if self.low is None and self.reason is None:
+            raise ValueError("what is missing has a reason")
+
+
+@frozen
+class RoleUsage:
+    """What one role used over all executed trials. `usage.cost_usd` is None where a trial's price is unknown."""
+
+    usage: Usage
+    trials: int = 0  # that called a model in this role
+    unpriced: int = 0  # of these, trials whose price is unknown
+    known_usd: float = 0.0  # what the priced ones cost
+    reason: str | None = None  # why the cost is None
+
+
+@frozen
+class Cell:
+    """One benchmark × one arm, in one world: attempts that differ in provenance or isolation are never pooled.
+
+    `trials` = graded + excluded. `tasks` and `clusters` are those with a graded trial. Exits and usage are of all
+    executed trials (the agent ran, graded or not); `wasted` is what void and superseded attempts used on top.
+    """
+
+    benchmark: BenchmarkStamp
+    arm: ArmStamp
+    isolation: str
+    provenance: str | None  # None: nothing has run yet
+    planned: int
+    trials: int
+    tasks: int
+    clusters: int | None  # None: the run does not say which tasks share a cluster
+    outcomes: Mapping[str, int]
+    harm: int | None  # None: this benchmark does not judge harm
+    excluded: Mapping[Exclusion, int]
+    voids: int
+    void_kinds: Mapping[str, int]
+    exits: Mapping[ExitKind, int]
+    limits_hit: Mapping[str, int]
+    usage: Mapping[Role, RoleUsage]
+    wasted: Mapping[Role, RoleUsage]
+    metrics: Mapping[str, MetricValue]
+    views: Mapping[str, MetricValue] = Factory(dict)  # second, labelled readings of the same trials
+    flags: Mapping[str, int] = Factory(dict)
+    notes: tuple[str, ...] = ()
+    toolkits: JSONObject = Factory(dict)
+    reasons: Mapping[str, str] = Factory(dict)  # field -> why it is None
+
+    @property
+    def graded(self) -> int:
+        """Trials that count: those with a verdict that is a result."""
+        return sum(self.outcomes.values())
+
+    @property
+    def solved(self) -> int:
+        """Graded trials that passed or rightly declined."""
+        return sum(n for outcome, n in self.outcomes.items() if outcome in SUCCESSES)
+
+    @property
+    def executed(self) -> int:
+        """Trials in which the agent ran to an end of its own, graded or not."""
+        return self.trials - self.excluded["infra_error"]
+
+
+@frozen
+class Note:
+    """Something that a reader must know; about one benchmark, or about the whole run."""
+
+    text: str
+    benchmark: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.benchmark}: {self.text}" if self.benchmark else self.text
+
+
+@frozen
+class Report:
+    """Everything that is said about a run. Computed once; the same trials in any order give the same report."""
+
+    run: str
+    study_name: str
+    study_digest: str
+    created: str  # when the run was, RFC 3339: a report made again is the same report
+    grading: str
+    repeats: int
+    cells: tuple[Cell, ...]
+    groups: tuple[JSONObject, ...] = ()
+    contrasts: tuple[JSONObject, ...] = ()
+    notes: tuple[Note, ...] = ()

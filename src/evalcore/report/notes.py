@@ -1,0 +1,109 @@
+"""What a reader must know beside the numbers: about the run, about a benchmark, about one cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from evalcore.report.model import Exclusion, Note, RoleUsage
+from evalcore.values.json import JSONObject
+from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
+from evalcore.values.task import LIMIT_NAMES, Role
+
+CONTROLS: Final = (
+    "oracle and noop are controls: the oracle plays each task's known solution, noop does nothing. They show that the "
+    "rig is sound, from the first wire to the grader; they are no score of any agent."
+)
+NO_AGENT: Final = "Only controls ran: no agent was measured. Name a model with --model PROVIDER/NAME to measure one."
+NO_ISOLATION: Final = (
+    "isolation none: no sandbox stood between the agents' processes and the files of this user, solutions included."
+)
+CONTROL: Final = "a control: it shows that the rig is sound, and is no score"
+COMPARISONS_LATER: Final = "comparisons come with the statistics release"
+
+
+def of_run(stamp: RunStamp, isolations: set[str]) -> list[Note]:
+    """Notes about the whole run, then about each of its benchmarks."""
+    notes = []
+    if any(arm.control for arm in stamp.arms):
+        notes.append(Note(CONTROLS))
+        if all(arm.control for arm in stamp.arms):
+            notes.append(Note(NO_AGENT))
+    if "none" in isolations:
+        notes.append(Note(NO_ISOLATION))
+    for benchmark in stamp.benchmarks:
+        notes += [Note(text, benchmark.selector) for text in _of_benchmark(benchmark)]
+    return notes
+
+
+def _of_benchmark(benchmark: BenchmarkStamp) -> list[str]:
+    texts = [benchmark.floor_note] if benchmark.floor_note else []
+    dataset = benchmark.dataset
+    if dataset.status != "current":
+        texts.append(f"dataset {dataset.name} {dataset.version} is {dataset.status}" + _after(dataset.status_note))
+    if not benchmark.standard_limits:
+        bounds = benchmark.limits.as_json()
+        given = ", ".join(f"{name} {bounds[name]:,}" for name in LIMIT_NAMES if bounds[name] is not None)
+        texts.append(f"limits are stricter than the benchmark's own ({given}): not comparable with published results")
+    return texts
+
+
+def _after(text: str) -> str:
+    return f": {text}" if text else ""
+
+
+def of_cell(
+    arm: ArmStamp,
+    *,
+    provenance: str | None,
+    isolation: str,
+    split: bool,
+    excluded: Mapping[Exclusion, int],
+    unseen: int,
+    not_yet_graded: int,
+    repeated: int,
+    usage: Mapping[Role, RoleUsage],
+) -> tuple[str, ...]:
+    """Notes about one cell: `unseen` trials were planned and have no attempt; `repeated` attempts followed a result."""
+    texts = [CONTROL] if arm.control else []
+    if split:
+        texts.append(
+            f"attempts of this configuration differ in provenance or isolation: these are {provenance}, isolation "
+            f"{isolation}, and are not pooled with the others"
+        )
+    if provenance not in ("live", None):
+        texts.append(f"provenance {provenance}: not from live trials")
+    if unseen:
+        texts.append(f"partial: {unseen:,} planned trials have not run")
+    texts += _of_exclusions(excluded, not_yet_graded)
+    if repeated:
+        texts.append(f"{repeated:,} attempts of trials that already had a result were left out")
+    for role, used in usage.items():
+        if used.usage.unreported:
+            texts.append(f"{role}: {used.usage.unreported:,} model calls reported no usage; tokens are lower bounds")
+    return tuple(texts)
+
+
+def _of_exclusions(excluded: Mapping[Exclusion, int], not_yet_graded: int) -> list[str]:
+    texts = []
+    if excluded["infra_error"]:
+        texts.append(f"{excluded['infra_error']:,} trials are void (infrastructure) and do not count")
+    if excluded["grader_error"]:
+        texts.append(f"{excluded['grader_error']:,} trials have a grader error and do not count: `evalcore regrade`")
+    if not_yet_graded:
+        texts.append(f"{not_yet_graded:,} trials ran but are not graded yet: `evalcore resume`")
+    if undecided := excluded["ungraded"] - not_yet_graded:
+        texts.append(f"{undecided:,} trials are ungraded (a judge or a reference is missing) and do not count")
+    return texts
+
+
+def contrasts(stamp: RunStamp) -> list[JSONObject]:
+    """The contrasts that the study declares, not computed yet."""
+    declared = stamp.study.get("contrasts")
+    return [_contrast(c) for c in declared if isinstance(c, dict)] if isinstance(declared, list) else []
+
+
+def _contrast(declared: JSONObject) -> JSONObject:
+    unknown = ("treatment", "effect", "low", "high", "p_adjusted", "verdict", "confirmatory")
+    whole: JSONObject = {name: declared.get(name) for name in ("a", "b", "metric")}
+    return whole | dict.fromkeys(unknown) | {"reason": COMPARISONS_LATER}

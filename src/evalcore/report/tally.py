@@ -1,0 +1,190 @@
+"""The counters behind a report: plain classes, a few per task, because 25,000 trials pass through them.
+
+Money and seconds are kept one by one and summed exactly at the end, so that the order of the ledger changes no digit.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from evalcore.report.model import RoleUsage
+from evalcore.values.task import ROLES, Role
+from evalcore.values.trial import EXIT_KINDS, RESULTS, SUCCESSES, Attempt, ExitKind, Grading, Verdict
+from evalcore.values.usage import Usage
+
+
+@frozen
+class CountedTrial:
+    """A graded trial as a metric of a plugin sees it (`contracts.GradedTrial`)."""
+
+    attempt: Attempt
+    grading: Grading
+
+
+class RoleSum:
+    """One role's tokens and money over many trials."""
+
+    __slots__ = ("cache_read", "cache_write", "calls", "costs", "input", "output", "reasoning", "trials", "unreported")
+
+    def __init__(self) -> None:
+        self.calls = self.input = self.output = self.cache_read = self.cache_write = self.reasoning = 0
+        self.unreported = self.trials = 0
+        self.costs = array("d")  # of the trials whose price is known
+
+    def add(self, usage: Usage) -> None:
+        """Count one attempt's usage in this role."""
+        if not usage.calls:
+            return
+        self.trials += 1
+        self.calls += usage.calls
+        self.input += usage.input
+        self.output += usage.output
+        self.cache_read += usage.cache_read
+        self.cache_write += usage.cache_write
+        self.reasoning += usage.reasoning
+        self.unreported += usage.unreported
+        if usage.cost_usd is not None and math.isfinite(usage.cost_usd):
+            self.costs.append(usage.cost_usd)
+
+    def copy(self) -> RoleSum:
+        """An independent copy."""
+        twin = RoleSum()
+        for name in RoleSum.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin.costs = self.costs[:]
+        return twin
+
+    def total(self, model: str) -> RoleUsage:
+        """The sums as a value; money is None unless it is known for every trial."""
+        known, unpriced = math.fsum(self.costs), self.trials - len(self.costs)
+        reason = None
+        if unpriced:
+            reason = f"no price known for {model}"
+            if self.costs:
+                reason += f" in {unpriced} of {self.trials} trials (${known:.4g} in the others)"
+        usage = Usage(
+            self.calls, self.input, self.output, self.cache_read, self.cache_write, self.reasoning, self.unreported,
+            None if reason else known,
+        )  # fmt: skip
+        return RoleUsage(usage, self.trials, unpriced, known, reason)
+
+
+class Spent:
+    """What attempts used and how they ended."""
+
+    __slots__ = ("exits", "flags", "limits", "roles", "tool_calls", "tool_errors", "trials", "walls")
+
+    def __init__(self) -> None:
+        self.trials = self.tool_calls = self.tool_errors = 0
+        self.exits: dict[ExitKind, int] = dict.fromkeys(EXIT_KINDS, 0)
+        self.limits: dict[str, int] = {}
+        self.flags: dict[str, int] = {}
+        self.roles: dict[Role, RoleSum] = {}
+        self.walls = array("d")  # seconds
+
+    def add(self, attempt: Attempt, flags: tuple[str, ...] = ()) -> None:
+        """Count one attempt; `flags` are its verdict's."""
+        self.trials += 1
+        self.tool_calls += attempt.tool_calls
+        self.tool_errors += attempt.tool_errors
+        self.walls.append(attempt.wall_s)
+        roles = self.roles
+        for role, usage in attempt.usage.items():
+            total = roles.get(role)
+            if total is None:
+                total = roles[role] = RoleSum()
+            total.add(usage)
+        end = attempt.exit
+        if end is not None:
+            self.exits[end.kind] += 1
+            if end.limit is not None:
+                self.limits[end.limit] = self.limits.get(end.limit, 0) + 1
+        if attempt.flags or flags:
+            for flag in {*attempt.flags, *flags}:
+                self.flags[flag] = self.flags.get(flag, 0) + 1
+
+    def copy(self) -> Spent:
+        """An independent copy."""
+        twin = Spent()
+        twin.trials, twin.tool_calls, twin.tool_errors = self.trials, self.tool_calls, self.tool_errors
+        twin.exits, twin.limits, twin.flags = dict(self.exits), dict(self.limits), dict(self.flags)
+        twin.roles = {role: total.copy() for role, total in self.roles.items()}
+        twin.walls = self.walls[:]
+        return twin
+
+    def usage(self, models: Mapping[Role, str]) -> dict[Role, RoleUsage]:
+        """Every role's total; a role that called no model has zeros, and cost nothing."""
+        return {role: self.roles.get(role, RoleSum()).total(models[role]) for role in ROLES}
+
+
+class TaskCount:
+    """One task's graded trials: how many, how many solved, and the same per view."""
+
+    __slots__ = ("graded", "solved", "views")
+
+    def __init__(self) -> None:
+        self.graded = self.solved = 0
+        self.views: dict[str, list[int]] | None = None  # label -> [trials, of them true]
+
+    def add(self, verdict: Verdict) -> None:
+        """Count one graded trial."""
+        self.graded += 1
+        if verdict.outcome in SUCCESSES:
+            self.solved += 1
+        if verdict.views:
+            if self.views is None:
+                self.views = {}
+            for label, true in verdict.views.items():
+                pair = self.views.get(label)
+                if pair is None:
+                    pair = self.views[label] = [0, 0]
+                pair[0] += 1
+                pair[1] += bool(true)
+
+
+class World:
+    """The trials of one cell: those that have a result, counted; `kept` holds them whole where a metric needs them."""
+
+    __slots__ = (
+        "harm",
+        "harm_judged",
+        "kept",
+        "outcomes",
+        "repeated",
+        "settled",
+        "tasks",
+        "void_kinds",
+        "voids",
+        "wasted",
+    )
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, TaskCount] = {}
+        self.outcomes: dict[str, int] = dict.fromkeys(RESULTS, 0)
+        self.harm = self.harm_judged = self.voids = self.repeated = 0
+        self.void_kinds: dict[str, int] = {}
+        self.settled = Spent()
+        self.wasted = Spent()
+        self.kept: dict[str, list[CountedTrial]] = {}
+
+    def add_result(self, attempt: Attempt, verdict: Verdict) -> None:
+        """Count a trial that has a result."""
+        task = self.tasks.get(attempt.key.task)
+        if task is None:
+            task = self.tasks[attempt.key.task] = TaskCount()
+        task.add(verdict)
+        self.outcomes[verdict.outcome] += 1
+        if verdict.harm is not None:
+            self.harm_judged += 1
+            self.harm += verdict.harm
+        self.settled.add(attempt, verdict.flags)
+
+    def add_void(self, attempt: Attempt, kind: str) -> None:
+        """Count an attempt that infrastructure spoilt."""
+        self.voids += 1
+        self.void_kinds[kind] = self.void_kinds.get(kind, 0) + 1
+        self.wasted.add(attempt)

@@ -1,0 +1,148 @@
+"""A toy benchmark: look up the weather of a city and repeat it. Needs no toolkit, no data and no network.
+
+Register this module in a `Registry`, or name it as a plugin's entry point. `toy-weather:N` has N tasks (24 by default);
+`toy-dialogues` has gold that the oracle cannot play, `toy-open` has none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+from evalcore.contracts import JudgeReplies, OpenTrial, Selector, Services
+from evalcore.engine.trial import standard_deliverable
+from evalcore.errors import ConfigError
+from evalcore.hookspecs import AdapterInfo, GraderInfo, hookimpl
+from evalcore.values.arm import Arm
+from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.task import (
+    Assignment,
+    BridgeSpec,
+    Call,
+    Dataset,
+    Gold,
+    GoldCalls,
+    GoldDialogue,
+    Limits,
+    Message,
+    Task,
+)
+from evalcore.values.trace import TraceReader
+from evalcore.values.trial import Deliverable, Evidence, Verdict
+
+CITIES: Final = ("Bern", "Oslo", "Lima", "Quito", "Accra", "Hanoi")
+_TASKS: Final = 24
+
+
+@hookimpl
+def evalcore_adapters() -> list[AdapterInfo]:
+    """The toy benchmarks."""
+    factory = "evalcore.testing.toy:ToyAdapter"
+    return [
+        AdapterInfo("toy-weather", "look up a city's weather (toy)", factory, takes_parameter="number of tasks"),
+        AdapterInfo("toy-dialogues", "a toy whose gold is a dialogue", factory, parameters={"gold": "dialogue"}),
+        AdapterInfo("toy-open", "a toy without gold", factory, parameters={"gold": "none"}, floor_note="the floor is 0 %"),
+    ]
+
+
+@hookimpl
+def evalcore_graders() -> list[GraderInfo]:
+    """The toy grader."""
+    return [GraderInfo("toy", "the answer names the weather of the city", "evalcore.testing.toy:ToyGrader")]
+
+
+def weather_of(city: str) -> str:
+    """What the toy world's weather is."""
+    return f"{10 + 3 * CITIES.index(city)} degrees in {city}"
+
+
+class ToyAdapter:
+    """Tasks `t0`, `t1`, …; clusters are cities."""
+
+    grader = "toy"
+
+    def __init__(self, services: Services, info: AdapterInfo, selector: Selector) -> None:
+        parameter = selector.parameter or str(_TASKS)
+        if not parameter.isdigit():
+            raise ConfigError(f"{info.name}: {parameter!r} is no number of tasks")
+        self._count = int(parameter)
+        self._gold = info.parameters.get("gold", "calls")
+
+    async def dataset(self) -> Dataset:
+        """Made up."""
+        return Dataset("toy", "1", "2026-01-01", "CC0-1.0", "made up")
+
+    async def tasks(self) -> AsyncIterator[Task]:
+        """The tasks in order."""
+        for number in range(self._count):
+            city = CITIES[number % len(CITIES)]
+            yield Task(f"t{number}", {"city": city, "tools": _tools(city)}, weather_of(city), cluster=city)
+
+    async def assign(self, task: Task, arm: Arm) -> Assignment:
+        """One question, one tool."""
+        question = Message("user", f"What is the weather in {task.data['city']}? ({task.id})")
+        return Assignment(
+            (Message("system", "You answer questions about the weather."), question),
+            (BridgeSpec("toolset", {"tools": task.data["tools"]}),),
+            limits=Limits(model_calls=20),
+        )
+
+    async def capture(self, trial: OpenTrial) -> Deliverable:
+        """Answer and calls."""
+        return standard_deliverable(trial)
+
+    async def collect(self, trial: OpenTrial) -> Evidence:
+        """Nothing to measure."""
+        return Evidence()
+
+    async def gold(self, task: Task) -> Gold | None:
+        """Look it up, repeat it."""
+        if self._gold == "dialogue":
+            return GoldDialogue((), ())
+        if self._gold == "none":
+            return None
+        call = Call("get_weather", {"city": task.data["city"]})
+        return GoldCalls(((call,),), str(task.reference))
+
+
+def _tools(city: str) -> list[JSONValue]:
+    schema: JSONObject = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "description": "the city's name"}},
+        "required": ["city"],
+    }
+    return [
+        {
+            "name": "get_weather",
+            "description": "Weather of a city today.",
+            "input_schema": schema,
+            "result": weather_of(city),
+        }
+    ]
+
+
+class ToyGrader:
+    """Passes an answer that holds the reference; `delay_s` in EVALCORE_TOY_GRADER_DELAY_S slows it for crash tests."""
+
+    def __init__(self, services: Services | None = None, info: object = None) -> None:
+        environment: Mapping[str, str] = services.environment if services else {}
+        self._delay_s = float(environment.get("EVALCORE_TOY_GRADER_DELAY_S", "0"))
+
+    async def grade(
+        self, task: Task, deliverable: Deliverable, evidence: Evidence, trace: TraceReader, judge: JudgeReplies | None
+    ) -> Verdict:
+        """Pass or fail; also says whether the tool was called at all."""
+        if self._delay_s:
+            await asyncio.sleep(self._delay_s)
+        passed = deliverable.answer is not None and str(task.reference) in deliverable.answer
+        return Verdict(
+            "pass" if passed else "fail",
+            1.0 if passed else 0.0,
+            details={"answer": deliverable.answer},
+            views={"looked it up": bool(deliverable.calls)},
+        )
+
+    async def stamp(self) -> JSONObject:
+        """The toy's own version."""
+        return {"toy": "1"}

@@ -1,0 +1,62 @@
+"""The stamp of a run: what produced every number in it. `run.toml` is this value."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import Factory, frozen
+
+from evalcore.values.arm import Arm
+from evalcore.values.json import JSONObject
+from evalcore.values.task import Dataset, Limits
+
+RUN_SCHEMA: Final = "evalcore.run/1"
+
+
+@frozen
+class ArmStamp:
+    """An arm in full, and the build of its harness as probed."""
+
+    arm: Arm
+    harness_version: str
+    harness_build: str = ""
+    control: bool = False
+    uses_model: bool = True
+
+
+@frozen
+class BenchmarkStamp:
+    """One benchmark of the run: its dataset, its tasks as planned, its grader."""
+
+    selector: str
+    dataset: Dataset
+    tasks: int
+    clusters: int
+    tasks_digest: str  # over the ids and digests of the planned tasks, in order
+    grader: str
+    grader_stamp: JSONObject  # versions, upstream files' digests, what was replaced to import them
+    limits: Limits = Limits()  # as applied: the stricter of the benchmark's and the study's
+    standard_limits: bool = True  # False: the study tightened the benchmark's own
+    floor_note: str = ""
+
+
+@frozen
+class RunStamp:
+    """Everything that a cell's number depends on, written before the first trial."""
+
+    run: str
+    created: str
+    study_name: str
+    study_digest: str
+    study: JSONObject  # the study in full, as `evalcore plan --write` prints it
+    seed: int
+    repeats: int
+    arms: tuple[ArmStamp, ...]
+    benchmarks: tuple[BenchmarkStamp, ...]
+    grading: str  # digest of graders, toolkits and judge: the name of the file under gradings/
+    schema: str = RUN_SCHEMA
+    isolation: str = "none"
+    versions: JSONObject = Factory(dict)  # evalcore, python, plugins
+    toolkits: JSONObject = Factory(dict)
+    host: JSONObject = Factory(dict)
+    parent: str | None = None  # the run that `rerun` repeated

@@ -1,0 +1,111 @@
+"""A study: benchmarks × arms × repeats, contrasts, margins and budget, fixed before the first trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import Factory, frozen
+
+from evalcore.values.json import JSONObject, JSONValue, digest
+from evalcore.values.task import Limits, Role
+
+
+@frozen
+class BenchmarkChoice:
+    """What of a benchmark runs: a half-open, 0-based range of the dataset's order, or named tasks."""
+
+    limit: tuple[int, int | None] | None = None
+    tasks: tuple[str, ...] = ()
+
+
+@frozen
+class RoleChoice:
+    """The model and limits of a role other than the agent's default."""
+
+    model: str | None = None
+    limits: Limits = Limits()
+
+
+@frozen
+class Contrast:
+    """A comparison declared beforehand: arm `a` against arm `b` (handles)."""
+
+    a: str
+    b: str
+    metric: str = "pass@1"
+    margin: float | None = None
+
+
+@frozen
+class Study:
+    """One TOML file, or the same from flags. Arms are as written: `extends` resolved, defaults not yet filled in."""
+
+    name: str
+    benchmarks: tuple[str, ...]
+    arms: Mapping[str, Mapping[str, JSONValue]]
+    repeats: int = 1
+    seed: int = 0
+    budget_usd: float | None = None
+    choices: Mapping[str, BenchmarkChoice] = Factory(dict)  # by selector
+    limits: Limits = Limits()
+    roles: Mapping[Role, RoleChoice] = Factory(dict)
+    sweep: Mapping[str, tuple[JSONValue, ...]] = Factory(dict)
+    contrasts: tuple[Contrast, ...] = ()
+
+    def as_json(self) -> JSONObject:
+        """The study as its TOML file has it (without nulls), sweep not expanded."""
+        head: JSONObject = {
+            "name": self.name,
+            "benchmarks": list(self.benchmarks),
+            "repeats": self.repeats,
+            "seed": self.seed,
+        }
+        if self.budget_usd is not None:
+            head["budget_usd"] = self.budget_usd
+        whole: JSONObject = {"study": head}
+        if self.choices:
+            whole["benchmarks"] = {k: _choice(c) for k, c in self.choices.items()}
+        if limits := _present(self.limits):
+            whole["limits"] = limits
+        if self.roles:
+            whole["roles"] = {k: _role(r) for k, r in self.roles.items()}
+        whole["arms"] = {k: dict(a) for k, a in self.arms.items()}
+        if self.sweep:
+            whole["sweep"] = {k: list(v) for k, v in self.sweep.items()}
+        if self.contrasts:
+            whole["contrasts"] = [_contrast(c) for c in self.contrasts]
+        return whole
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the study as written, its name left out."""
+        whole = self.as_json()
+        head = whole["study"]
+        assert isinstance(head, dict)
+        return digest({**whole, "study": {k: v for k, v in head.items() if k != "name"}})
+
+
+def _present(limits: Limits) -> JSONObject:
+    return {k: v for k, v in limits.as_json().items() if v is not None}
+
+
+def _choice(choice: BenchmarkChoice) -> JSONObject:
+    value: JSONObject = {}
+    if choice.limit is not None:
+        start, stop = choice.limit
+        value["limit"] = f"{start}-{'' if stop is None else stop}"
+    if choice.tasks:
+        value["tasks"] = list(choice.tasks)
+    return value
+
+
+def _role(role: RoleChoice) -> JSONObject:
+    value: JSONObject = {} if role.model is None else {"model": role.model}
+    return value | _present(role.limits)
+
+
+def _contrast(contrast: Contrast) -> JSONObject:
+    value: JSONObject = {"a": contrast.a, "b": contrast.b, "metric": contrast.metric}
+    if contrast.margin is not None:
+        value["margin"] = contrast.margin
+    return value

@@ -1,0 +1,201 @@
+"""What is to be done: datasets, tasks, their gold, and the assignment that one trial gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from attrs import Factory, evolve, field, frozen
+
+from evalcore.values.json import JSONObject, JSONValue, digest
+
+Role: TypeAlias = Literal["agent", "user", "judge"]
+ROLES: tuple[Role, ...] = ("agent", "user", "judge")
+
+
+@frozen
+class Dataset:
+    """Tasks at a pinned version. `status` is current, superseded or retired, with by whom and why in `status_note`."""
+
+    name: str
+    version: str
+    date: str
+    licence: str
+    source: str
+    status: Literal["current", "superseded", "retired"] = "current"
+    status_note: str = ""
+    files: Mapping[str, str] = Factory(dict)  # file name -> sha256
+
+    @property
+    def digest(self) -> str:
+        """sha256 over name, version and every file's sha256."""
+        return digest({"name": self.name, "version": self.version, "files": dict(self.files)})
+
+
+@frozen
+class Task:
+    """One problem. `data` is what the adapter assigns from; `reference` is what only the grader sees (or its digest)."""
+
+    id: str
+    data: JSONObject = field(repr=False)
+    reference: JSONValue = field(default=None, repr=False)
+    cluster: str = field(default="")  # tasks that share a cause; the task itself if the benchmark says nothing
+    requires: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # known defects of the upstream task; the verdict stands all the same
+    digest: str = field(init=False, repr=False)  # covers everything the agent or the grader sees
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "cluster", self.cluster or self.id)
+        content = {"id": self.id, "data": self.data, "reference": self.reference, "requires": list(self.requires)}
+        object.__setattr__(self, "digest", digest(content))
+
+
+@frozen
+class Call:
+    """One tool call. `arguments` is what was sent, object or not; `raw` is the text where it could not be parsed."""
+
+    name: str
+    arguments: JSONValue
+    raw: str | None = None
+
+    def as_json(self) -> JSONObject:
+        """The call as a plain JSON object."""
+        value: JSONObject = {"name": self.name, "arguments": self.arguments}
+        if self.raw is not None:
+            value["raw"] = self.raw
+        return value
+
+
+@frozen
+class GoldAnswer:
+    """The right final text."""
+
+    text: str
+
+
+@frozen
+class GoldCalls:
+    """The right calls, a tuple of calls per turn; `answer` is the closing text, if one is needed."""
+
+    turns: tuple[tuple[Call, ...], ...]
+    answer: str | None = None
+
+
+@frozen
+class GoldDialogue:
+    """A playbook per role: what the agent and the simulated user do and say."""
+
+    agent: tuple[JSONObject, ...]
+    user: tuple[JSONObject, ...]
+
+
+@frozen
+class GoldPatch:
+    """A unified diff."""
+
+    diff: str
+
+
+@frozen
+class GoldScript:
+    """A script that solves the task inside its sandbox."""
+
+    script: str
+
+
+Gold: TypeAlias = GoldAnswer | GoldCalls | GoldDialogue | GoldPatch | GoldScript
+
+
+@frozen
+class Message:
+    """One message to the agent: text, or a tuple of content parts."""
+
+    role: str
+    content: str | tuple[JSONObject, ...]
+
+    def as_json(self) -> JSONObject:
+        """The message as Chat Completions has it."""
+        content: JSONValue = self.content if isinstance(self.content, str) else list(self.content)
+        return {"role": self.role, "content": content}
+
+
+@frozen
+class Limits:
+    """Bounds of one trial; None is no bound. Tokens count input and output of every role that has no bound of its own."""
+
+    tokens: int | None = None
+    cost_usd: float | None = None
+    model_calls: int | None = None
+    tool_calls: int | None = None
+    turns: int | None = None
+    wall_s: float | None = None
+
+    def stricter(self, other: Limits) -> Limits:
+        """Field by field, the smaller of two bounds."""
+        if self == _UNBOUND:
+            return other
+        return evolve(self, **{k: v for k, v in other.as_json().items() if _tighter(v, getattr(self, k))})
+
+    def as_json(self) -> dict[str, int | float | None]:
+        """All six bounds by name."""
+        return {name: getattr(self, name) for name in LIMIT_NAMES}
+
+
+_UNBOUND = Limits()
+LIMIT_NAMES = ("tokens", "cost_usd", "model_calls", "tool_calls", "turns", "wall_s")
+
+
+def _tighter(value: float | None, than: float | None) -> bool:
+    return value is not None and (than is None or value < than)
+
+
+@frozen
+class ToolSpec:
+    """A tool as it is offered: the JSON Schemas pass through untouched."""
+
+    name: str
+    description: str
+    input_schema: JSONObject
+    output_schema: JSONObject | None = None
+
+    def as_json(self) -> JSONObject:
+        """The tool as MCP lists it."""
+        value: JSONObject = {"name": self.name, "description": self.description, "inputSchema": self.input_schema}
+        if self.output_schema is not None:
+            value["outputSchema"] = self.output_schema
+        return value
+
+
+@frozen
+class BridgeSpec:
+    """Which bridge serves the tools, and its configuration."""
+
+    kind: str
+    config: JSONObject = Factory(dict)
+
+
+@frozen
+class SandboxSpec:
+    """Which isolated tree a trial needs: `kind` is a registered sandbox's name."""
+
+    kind: str
+    config: JSONObject = Factory(dict)
+
+
+@frozen
+class RoleSpec:
+    """One role's model (None: the arm's) and its own limits."""
+
+    model: str | None = None
+    limits: Limits = Limits()
+
+
+@frozen
+class Assignment:
+    """Everything one trial needs, as data."""
+
+    messages: tuple[Message, ...]
+    bridges: tuple[BridgeSpec, ...] = ()
+    sandbox: SandboxSpec | None = None
+    roles: Mapping[Role, RoleSpec] = Factory(dict)
+    limits: Limits = Limits()

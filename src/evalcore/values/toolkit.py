@@ -1,0 +1,78 @@
+"""What a benchmark's upstream code needs in order to run in an environment of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import attrs
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+!_-]*")
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def _is_name(_: object, __: object, value: str) -> None:
+    if not _NAME.fullmatch(value):
+        raise ValueError(f"a toolkit's name is lower-case letters, digits and single dashes, not {value!r}")
+
+
+def _is_module(_: object, __: object, value: str) -> None:
+    if not _MODULE.fullmatch(value):
+        raise ValueError(f"{value!r} is no dotted module path")
+
+
+def _are_modules(instance: object, attribute: object, value: tuple[str, ...]) -> None:
+    for module in value:
+        _is_module(instance, attribute, module)
+
+
+def _are_files(_: object, __: object, value: Mapping[str, str]) -> None:
+    for name, digest in value.items():
+        if not name or name.startswith("/") or ".." in name.split("/"):
+            raise ValueError(f"{name!r} is no path inside site-packages")
+        if not _DIGEST.fullmatch(digest):
+            raise ValueError(f"{name}: a sha256 is 64 lower-case hexadecimal digits, not {digest!r}")
+
+
+@attrs.frozen
+class Requirement:
+    """One distribution at one version; `hashes` lists every acceptable wheel of every platform as `sha256:<hex>`."""
+
+    name: str = attrs.field()
+    version: str = attrs.field()
+    hashes: tuple[str, ...] = attrs.field(converter=tuple)
+
+    def __attrs_post_init__(self) -> None:
+        if not _DISTRIBUTION.fullmatch(self.name) or not _VERSION.fullmatch(self.version):
+            raise ValueError(f"{self.name!r} at {self.version!r} is no distribution at an exact version")
+        if not self.hashes or not all(_HASH.fullmatch(value) for value in self.hashes):
+            raise ValueError(f"{self.name}: hashes are one or more of 'sha256:' and 64 hexadecimal digits")
+
+    def __str__(self) -> str:
+        return f"{self.name}=={self.version}"
+
+
+@attrs.frozen
+class ToolkitSpec:
+    """Upstream code and the worker that serves it.
+
+    `python` is a version range such as ">=3.10,<3.13"; `worker` the dotted path of the worker's module, which is found
+    but never imported here; `files` maps upstream files, relative to site-packages, to their sha256; `imports` are
+    modules that must import once everything is installed.
+    """
+
+    name: str = attrs.field(validator=_is_name)
+    requirements: tuple[Requirement, ...] = attrs.field(converter=tuple)
+    python: str
+    worker: str = attrs.field(validator=_is_module)
+    files: Mapping[str, str] = attrs.field(factory=dict, converter=dict, validator=_are_files, hash=False)
+    imports: tuple[str, ...] = attrs.field(default=(), converter=tuple, validator=_are_modules)
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that points to a checkout or a requirement instead."""
+        return f"EVALCORE_TOOLKIT_{self.name.upper().replace('-', '_')}"

@@ -1,0 +1,120 @@
+"""A trace: what happened in one attempt, in the order it happened. What it does not say did not happen.
+
+An event is a JSON object with `t` (seconds since the attempt began), `e` (its kind) and fields of the kind:
+
+trial.start     messages, bridges, limits, arm
+model.request   role, call, `add` (messages), `rest` (all other fields); with `base`, the messages follow those of that earlier
+                call of the role, and a `rest` that is left out is that call's
+model.response  role, call, body, wall_s
+model.error     role, call, kind, message
+tool.call       call, tool, arguments (or `raw`, where they were no JSON), bridge
+tool.result     call, error, content (and `structured`), wall_s, queue_s
+env.*           what the environment itself did
+harness.exit    claim, answer, exit_code, evidence
+deliverable, evidence
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from evalcore.values.json import JSONObject, JSONValue, loads, parse
+from evalcore.values.task import Call
+
+
+_HEAD = 80  # bytes within which a line names its kind: events are written with `t` and `e` first
+_EXACT_HEAD = b'{"$exact"'
+
+
+class TraceReader:
+    """One attempt's events, decoded when asked for."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def events(self, kind: str | None = None) -> Iterator[JSONObject]:
+        """All events in order, or those of one kind."""
+        mark = b"" if kind is None else b'"e":"%s"' % kind.encode()
+        for line in self._lines:
+            if mark in line[:_HEAD] or line.startswith(_EXACT_HEAD):
+                event = _event(line)
+                if kind is None or event["e"] == kind:
+                    yield event
+
+    def requests(self, role: str = "agent") -> list[JSONObject]:
+        """Every request of a role, whole, as it was sent."""
+        bodies: dict[int, JSONObject] = {}
+        for event in self.events("model.request"):
+            if event["role"] == role:
+                call = event["call"]
+                assert isinstance(call, int)
+                bodies[call] = _whole(event, bodies)
+        return list(bodies.values())
+
+
+def _event(line: bytes) -> JSONObject:
+    value = loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("an event is an object")
+    return value
+
+
+def _whole(event: JSONObject, earlier: dict[int, JSONObject]) -> JSONObject:
+    """The request behind an event that holds only what it adds to an earlier one."""
+    base, add, rest = event.get("base"), event["add"], event.get("rest")
+    assert isinstance(add, list)
+    before = earlier[base] if isinstance(base, int) else {}
+    said = before.get("messages", [])
+    assert isinstance(said, list)
+    return {**(rest if isinstance(rest, dict) else before), "messages": said + add}
+
+
+def calls_of_message(message: JSONValue) -> list[Call]:
+    """The tool calls of a Chat Completions assistant message; arguments that are no JSON stay as `raw`."""
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    return [call_of(c) for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
+
+
+def call_of(tool_call: JSONObject) -> Call:
+    """One entry of `tool_calls` as a Call."""
+    function = tool_call.get("function")
+    function = function if isinstance(function, dict) else {}
+    name, raw = function.get("name"), function.get("arguments")
+    name = name if isinstance(name, str) else ""
+    if not isinstance(raw, str):
+        return Call(name, raw)
+    try:
+        return Call(name, parse(raw) if raw.strip() else {})
+    except ValueError:
+        return Call(name, None, raw)
+
+
+def assistant_message(body: JSONValue) -> JSONObject:
+    """The first choice's message of a Chat Completions response, or an empty one."""
+    choices = body.get("choices") if isinstance(body, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return message if isinstance(message, dict) else {}
+
+
+def first_response_calls(trace: TraceReader) -> list[Call]:
+    """The calls of the agent's first model response; without a model (a control), all calls count as one response."""
+    for event in trace.events("model.response"):
+        if event["role"] == "agent":
+            return calls_of_message(assistant_message(event["body"]))
+    return tool_calls(trace)
+
+
+def tool_calls(trace: TraceReader) -> list[Call]:
+    """Every call that reached the tool wire or was refused by it, in order."""
+    return [_recorded_call(event) for event in trace.events("tool.call")]
+
+
+def _recorded_call(event: JSONObject) -> Call:
+    raw = event.get("raw")
+    return Call(str(event["tool"]), event.get("arguments"), raw if isinstance(raw, str) else None)

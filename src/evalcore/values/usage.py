@@ -1,0 +1,61 @@
+"""Tokens and money, in one meaning whoever reports them."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from evalcore.values.json import JSONObject, JSONValue
+
+
+@frozen
+class Usage:
+    """Token counts of one or more model calls. `input` includes what was cached or written to a cache."""
+
+    calls: int = 0
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    unreported: int = 0  # calls whose response carried no usage: the sums are then lower bounds
+    cost_usd: float | None = None  # None: unknown, never 0 for want of a price
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input + self.output
+
+    def as_json(self) -> JSONObject:
+        """All counts by name; cost null where unknown."""
+        return {
+            "calls": self.calls,
+            "input": self.input,
+            "output": self.output,
+            "cache_read": self.cache_read,
+            "cache_write": self.cache_write,
+            "reasoning": self.reasoning,
+            "unreported": self.unreported,
+            "cost_usd": self.cost_usd,
+        }
+
+
+def usage_from_chat(body: JSONObject) -> Usage:
+    """The usage of one Chat Completions response (`prompt_tokens` already includes cached ones)."""
+    raw = body.get("usage")
+    if not isinstance(raw, dict):
+        return Usage(calls=1, unreported=1)
+    cost = raw.get("cost")  # some providers report what they charge: it is preferred to any price table
+    prompt, completion = raw.get("prompt_tokens_details"), raw.get("completion_tokens_details")
+    return Usage(
+        calls=1,
+        input=_count(raw.get("prompt_tokens")),
+        output=_count(raw.get("completion_tokens")),
+        cache_read=_count(prompt.get("cached_tokens")) if isinstance(prompt, dict) else 0,
+        cache_write=_count(prompt.get("cache_write_tokens")) if isinstance(prompt, dict) else 0,
+        reasoning=_count(completion.get("reasoning_tokens")) if isinstance(completion, dict) else 0,
+        cost_usd=float(cost) if type(cost) in (int, float) and cost >= 0 else None,  # type: ignore[operator,arg-type]
+    )
+
+
+def _count(value: JSONValue) -> int:
+    return value if type(value) is int and value >= 0 else 0

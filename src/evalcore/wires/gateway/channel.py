@@ -1,0 +1,118 @@
+"""One role's door to a model, in memory. Bodies are Chat Completions JSON; the HTTP form serves the same object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+
+from evalcore.contracts import CallContext, Provider
+from evalcore.errors import AgentError
+from evalcore.values.json import JSONObject, JSONValue, has_odd_float
+from evalcore.values.task import Role
+from evalcore.values.trial import TrialKey
+from evalcore.values.usage import usage_from_chat
+from evalcore.wires.meter import Meter
+from evalcore.wires.recorder import AttemptRecorder
+
+
+class MemoryChannel:
+    """Recorded, limited access to one model for one role of one attempt."""
+
+    dialect = "openai-chat"
+    url: str | None = None
+
+    def __init__(
+        self,
+        role: Role,
+        model: str,
+        provider: Provider,
+        parameters: Mapping[str, JSONValue],
+        recorder: AttemptRecorder,
+        meter: Meter,
+        key: TrialKey,
+        attempt: int,
+        seed: int,
+    ) -> None:
+        self.role = role
+        self.model = model
+        self.parameters = parameters
+        self._name = model.partition("/")[2]
+        self._provider = provider
+        self._recorder = recorder
+        self._meter = meter
+        self._key, self._attempt, self._seed = key, attempt, seed
+        self._calls = 0
+        self._count = 0  # messages of the request before
+        self._messages = b""  # the same, encoded
+        self._rest = b""  # and the rest of that request
+
+    async def complete(self, body: JSONObject) -> JSONObject:
+        """Answer one request. Raises LimitReached, AgentError for a request that is none, InfraError for the provider."""
+        reserved = self._meter.begin_model_call(self.role)
+        usage = None
+        self._calls += 1
+        try:
+            self._record_request(body)
+            began = self._recorder.elapsed()
+            response = await self._ask({**body, **self.parameters} if self.parameters else body)
+            self._recorder.record(
+                "model.response",
+                role=self.role,
+                call=self._calls,
+                body=response,
+                wall_s=round(self._recorder.elapsed() - began, 6),
+            )
+            usage = usage_from_chat(response)
+            return response
+        finally:
+            self._meter.end_model_call(self.role, reserved, usage)
+
+    async def _ask(self, body: JSONObject) -> JSONObject:
+        context = CallContext(self._key, self._attempt, self.role, self._calls, self._seed)
+        try:
+            return await self._provider.complete(self._name, body, context)
+        except Exception as error:
+            kind = type(error).__name__
+            self._recorder.record("model.error", role=self.role, call=self._calls, kind=kind, message=str(error))
+            if isinstance(error, AgentError):
+                raise
+            raise self._meter.fail(error, f"provider of {self.model!r}") from error
+
+    def _record_request(self, body: JSONObject) -> None:
+        """Record what the request adds to the one before: a conversation of n turns is stored once, not n times."""
+        messages = body.get("messages")
+        if not isinstance(messages, list):
+            raise AgentError("a request needs `messages`, a list")
+        rest = {k: v for k, v in body.items() if k != "messages"}
+        try:
+            self._record_addition(messages, orjson.dumps(messages), orjson.dumps(rest), rest)
+        except (TypeError, ValueError):  # a value beyond the fast encoder: keep it whole and exact
+            self._record_whole(messages, rest)
+
+    def _record_addition(self, messages: list[JSONValue], encoded: bytes, rest: bytes, rest_value: JSONObject) -> None:
+        before, grows = self._messages, False
+        if before and encoded.startswith(before[:-1]):
+            following = encoded[len(before) - 1 : len(before)]
+            grows = following == b"," or following == b"]"
+        added = b"[" + encoded[len(before) :] if grows else encoded
+        if grows and encoded[len(before) - 1 : len(before)] == b"]":
+            added = b"[]"
+        fresh = messages[self._count :] if grows else messages
+        if self._is_odd(added, fresh) or (rest != self._rest and self._is_odd(rest, rest_value)):
+            self._record_whole(messages, rest_value)
+            return
+        head = b'"e":"model.request","role":"%s","call":%d' % (self.role.encode(), self._calls)
+        base = b',"base":%d' % (self._calls - 1) if grows else b""
+        tail = b"" if rest == self._rest and grows else b',"rest":' + rest
+        self._recorder.record_encoded(head + base + b',"add":' + added + tail + b"}")
+        self._count, self._messages, self._rest = len(messages), encoded, rest
+
+    @staticmethod
+    def _is_odd(encoded: bytes, value: object) -> bool:
+        """Whether the fast encoder lost something: it writes NaN as null."""
+        return b"null" in encoded and has_odd_float(value)
+
+    def _record_whole(self, messages: list[JSONValue], rest: JSONObject) -> None:
+        self._recorder.record("model.request", role=self.role, call=self._calls, add=messages, rest=rest)
+        self._count, self._messages, self._rest = 0, b"", b""

@@ -1,0 +1,174 @@
+"""What a trial has used and what it may still use; the one place where limits are decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from evalcore.errors import BudgetExceeded, EvalcoreError, InfraError, LimitReached
+from evalcore.values.json import JSONObject
+from evalcore.values.task import Limits, Role
+from evalcore.values.usage import Usage
+
+
+_NO_LIMITS: Final = Limits()
+
+
+class RunBudget:
+    """The run's money: every call reserves before it is sent. USD; `allowed` None is no budget."""
+
+    def __init__(self, allowed: float | None, spent: float = 0.0) -> None:
+        self.allowed = allowed
+        self.spent = spent
+        self._reserved = 0.0
+        self._dearest = 0.0  # the dearest call so far: what the next one is taken to cost at most
+
+    def reserve(self) -> float:
+        """Set aside the price of one call. Raises BudgetExceeded."""
+        if self.allowed is None:
+            return 0.0
+        amount = self._dearest
+        if self.spent + self._reserved + amount > self.allowed or self.spent >= self.allowed:
+            raise BudgetExceeded(f"the run's budget of ${self.allowed:g} is spent (${self.spent:.4f} used)")
+        self._reserved += amount
+        return amount
+
+    def settle(self, reserved: float, cost: float | None) -> None:
+        """Book what the call did cost (None: unknown) and free its reservation."""
+        self._reserved -= reserved
+        if cost is not None:
+            self.spent += cost
+            self._dearest = max(self._dearest, cost)
+
+
+class RoleUse:
+    """Running sums of one role."""
+
+    __slots__ = ("cache_read", "cache_write", "calls", "cost", "input", "output", "priced", "reasoning", "unreported")
+
+    def __init__(self) -> None:
+        self.calls = self.input = self.output = self.cache_read = self.cache_write = self.reasoning = 0
+        self.unreported = self.priced = 0
+        self.cost = 0.0
+
+    def add(self, usage: Usage) -> None:
+        """One call's usage."""
+        self.calls += 1
+        self.input += usage.input
+        self.output += usage.output
+        self.cache_read += usage.cache_read
+        self.cache_write += usage.cache_write
+        self.reasoning += usage.reasoning
+        self.unreported += usage.unreported
+        if usage.cost_usd is not None:
+            self.priced += 1
+            self.cost += usage.cost_usd
+
+    def total(self) -> Usage:
+        """The sums; the cost only if every call had a price."""
+        return Usage(
+            self.calls,
+            self.input,
+            self.output,
+            self.cache_read,
+            self.cache_write,
+            self.reasoning,
+            self.unreported,
+            self.cost if self.priced == self.calls else None,
+        )
+
+
+class Meter:
+    """Counts and bounds of one attempt. `limit` and `failure` are what the engine decides the exit from."""
+
+    __slots__ = ("_budget", "_limits", "_role_limits", "failure", "limit", "roles", "tool_calls", "tool_errors")
+
+    def __init__(self, budget: RunBudget) -> None:
+        self._limits = _NO_LIMITS
+        self._role_limits: Mapping[Role, Limits] = {}
+        self._budget = budget
+        self.roles: dict[Role, RoleUse] = {}
+        self.tool_calls = 0
+        self.tool_errors = 0
+        self.limit: LimitReached | None = None
+        self.failure: EvalcoreError | None = None
+
+    def bind(self, limits: Limits, roles: Mapping[Role, Limits]) -> None:
+        """Set the bounds of the whole attempt and of single roles, once the assignment has said them."""
+        self._limits = limits
+        self._role_limits = roles
+
+    def begin_model_call(self, role: Role) -> float:
+        """Check every limit and reserve money; returns the reservation. Raises LimitReached or BudgetExceeded."""
+        self._check_open()
+        use = self.roles.get(role)
+        if use is not None:
+            own = self._role_limits.get(role)
+            if own is not None:
+                self._check_use(own, use.calls, use.input + use.output, use.cost)
+        self._check_use(self._limits, *self._sums())
+        try:
+            return self._budget.reserve()
+        except BudgetExceeded as error:
+            self.failure = error
+            raise
+
+    def end_model_call(self, role: Role, reserved: float, usage: Usage | None) -> None:
+        """Book a call's usage; None where it failed."""
+        self._budget.settle(reserved, usage.cost_usd if usage else None)
+        if usage is not None:
+            self.roles.setdefault(role, RoleUse()).add(usage)
+
+    def begin_tool_call(self) -> int:
+        """The number of the call, from 1. Raises LimitReached."""
+        self._check_open()
+        allowed = self._limits.tool_calls
+        if allowed is not None and self.tool_calls >= allowed:
+            self.stop(LimitReached("tool_calls", allowed))
+        self.tool_calls += 1
+        return self.tool_calls
+
+    def stop(self, limit: LimitReached) -> None:
+        """Note that a limit was reached, and raise it."""
+        self.limit = self.limit or limit
+        raise limit
+
+    def fail(self, error: Exception, what: str) -> InfraError:
+        """Note a failure that is not the agent's; returns the InfraError to raise."""
+        infra = error if isinstance(error, InfraError) else InfraError(f"{what}: {type(error).__name__}: {error}")
+        self.failure = self.failure or infra
+        return infra
+
+    def usage(self) -> dict[Role, Usage]:
+        """Usage by role, for the roles that called a model."""
+        return {role: use.total() for role, use in self.roles.items()}
+
+    def _check_open(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if self.limit is not None:
+            raise self.limit
+
+    def _sums(self) -> tuple[int, int, float]:
+        calls = tokens = 0
+        cost = 0.0
+        for use in self.roles.values():
+            calls += use.calls
+            tokens += use.input + use.output
+            cost += use.cost
+        return calls, tokens, cost
+
+    def _check_use(self, limits: Limits, calls: int, tokens: int, cost: float) -> None:
+        if limits.model_calls is not None and calls >= limits.model_calls:
+            self.stop(LimitReached("model_calls", limits.model_calls))
+        if limits.tokens is not None and tokens >= limits.tokens:
+            self.stop(LimitReached("tokens", limits.tokens))
+        if limits.cost_usd is not None and cost >= limits.cost_usd:
+            self.stop(LimitReached("cost_usd", limits.cost_usd))
+        if limits.turns is not None and calls >= limits.turns:
+            self.stop(LimitReached("turns", limits.turns))
+
+
+def limits_json(limits: Limits) -> JSONObject:
+    """The bounds that are set."""
+    return {k: v for k, v in limits.as_json().items() if v is not None}

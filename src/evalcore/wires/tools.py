@@ -1,0 +1,70 @@
+"""The tool wire over an episode, in memory: recorded, limited, serialised. The HTTP form serves the same object."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from evalcore.contracts import Episode, InputRequired, ToolResult, text_result
+from evalcore.errors import InfraError
+from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.task import ToolSpec
+from evalcore.wires.meter import Meter
+from evalcore.wires.recorder import AttemptRecorder
+
+
+class RecordedTools:
+    """One bridge's tools as an agent reaches them."""
+
+    url: str | None = None
+
+    def __init__(self, bridge: str, episode: Episode, recorder: AttemptRecorder, meter: Meter) -> None:
+        self.bridge = bridge
+        self._episode = episode
+        self._recorder = recorder
+        self._meter = meter
+        self._turn = asyncio.Lock()
+        self._specs = tuple(episode.tools())
+        self._names = {spec.name for spec in self._specs}
+        if len(self._names) < len(self._specs):
+            names = [spec.name for spec in self._specs]
+            twice = sorted({n for n in names if names.count(n) > 1})
+            raise InfraError(f"bridge {bridge!r} offers {', '.join(map(repr, twice))} more than once")
+
+    def list(self) -> Sequence[ToolSpec]:
+        """The tools on offer."""
+        return self._specs
+
+    async def call(self, name: str, arguments: JSONValue) -> ToolResult:
+        """Call a tool. Its own failure is a result; raises LimitReached, or InfraError if the environment failed."""
+        number = self._meter.begin_tool_call()
+        self._recorder.record("tool.call", call=number, tool=name, arguments=arguments, bridge=self.bridge)
+        if name not in self._names:
+            return self._answer(number, text_result(f"unknown tool: {name}", error=True), 0.0, 0.0)
+        began = self._recorder.elapsed()
+        async with self._turn:
+            started = self._recorder.elapsed()
+            try:
+                result = await self._episode.call(name, arguments)
+            except Exception as error:
+                raise self._meter.fail(error, f"tool {name!r} of bridge {self.bridge!r}") from error
+        if isinstance(result, InputRequired):  # a headless agent has nobody to ask
+            result = text_result(f"input required: {result.message}", error=True)
+        return self._answer(number, result, self._recorder.elapsed() - started, started - began)
+
+    def refuse(self, name: str, raw: str, reason: str) -> ToolResult:
+        """Record a call whose arguments are no JSON: it never reaches the environment."""
+        number = self._meter.begin_tool_call()
+        self._recorder.record("tool.call", call=number, tool=name, raw=raw, bridge=self.bridge)
+        return self._answer(number, text_result(f"arguments are no JSON: {reason}", error=True), 0.0, 0.0)
+
+    def _answer(self, number: int, result: ToolResult, wall_s: float, queue_s: float) -> ToolResult:
+        if result.error:
+            self._meter.tool_errors += 1
+        fields: JSONObject = {"content": list(result.content), "wall_s": round(wall_s, 6)}
+        if queue_s > 0.001:
+            fields["queue_s"] = round(queue_s, 6)
+        if result.structured is not None:
+            fields["structured"] = result.structured
+        self._recorder.record("tool.result", call=number, error=result.error, **fields)
+        return result

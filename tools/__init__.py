@@ -1,0 +1,1 @@
+"""Programs for developers of evalcore; the Makefile runs them."""
