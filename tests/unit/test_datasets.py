@@ -72,7 +72,7 @@ def test_a_lock_is_held_by_one_and_says_by_whom(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         async with locked(tmp_path / "thing.lock"):
-            with pytest.raises(InfraError, match="locked for 0.2 s by process"):
+            with pytest.raises(InfraError, match=r"locked for 0\.2 s by process"):
                 async with locked(tmp_path / "thing.lock", 0.2, waits.append):
                     pytest.fail("two hold it")
         async with locked(tmp_path / "thing.lock", 0.2):

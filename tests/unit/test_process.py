@@ -29,7 +29,8 @@ folder, then = sys.argv[1:]
 stay = "import os, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
 stay += "open(sys.argv[1] + '.part', 'w').write(str(os.getpid())); os.rename(sys.argv[1] + '.part', sys.argv[1]);"
 stay += "time.sleep(600)"
-middle = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1], sys.argv[2]], start_new_session=True)"
+middle = "import subprocess, sys;"
+middle += "subprocess.Popen([sys.executable, '-c', sys.argv[1], sys.argv[2]], start_new_session=True)"
 subprocess.Popen([sys.executable, "-c", stay, folder + "/child"])
 subprocess.Popen([sys.executable, "-c", stay, folder + "/setsid"], start_new_session=True)
 subprocess.Popen([sys.executable, "-c", middle, stay, folder + "/orphan"])
@@ -136,7 +137,7 @@ def test_nothing_of_the_tree_is_left_after_a_timeout_or_an_exit(tmp_path: Path, 
     async def scenario() -> Completed:
         return await run(
             [sys.executable, "-c", FAMILY, str(tmp_path), then],
-            timeout_s=10.0 if then == "stay" else LONG_S,
+            timeout_s=5.0 if then == "stay" else LONG_S,
             env=None,
             grace_s=0.2,
         )
@@ -155,7 +156,7 @@ def test_nothing_of_the_tree_is_left_after_a_cancellation_even_a_repeated_one(tm
     async def scenario() -> None:
         command = [sys.executable, "-c", FAMILY, str(tmp_path), "stay"]
         task = asyncio.create_task(run(command, timeout_s=600, env=None, grace_s=0.2))
-        while not (tmp_path / "ready").exists():
+        while not (tmp_path / "ready").exists():  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.sleep(0.05)
@@ -221,7 +222,7 @@ def test_kill_tree_of_a_bare_pid_blocks_until_it_is_gone() -> None:
     async def scenario() -> None:
         child = await spawn(["/bin/sh", "-c", "sleep 600 & sleep 600"], env=None)
         deadline = time.monotonic() + LONG_S
-        while len(found := members(tree_of(child.pid))) < 3 and time.monotonic() < deadline:
+        while len(found := members(tree_of(child.pid))) < 3 and time.monotonic() < deadline:  # noqa: ASYNC110 - the same
             await asyncio.sleep(0.01)
         assert await asyncio.to_thread(kill_tree, child.pid) == set()
         assert [pid for pid in found if alive(pid)] == []
@@ -250,8 +251,16 @@ def test_a_running_child_is_written_to_and_read_from() -> None:
 
 def test_the_environment_is_an_allow_list() -> None:
     ours = {
-        **{"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "OPENAI_API_KEY": "k", "AWS_SECRET": "k", "PYTHONPATH": "x"},
-        **{"https_proxy": "http://user:pass@proxy", "SSL_CERT_FILE": "c", "PIP_INDEX_URL": "i", "PIP_TARGET": "t"},
+        "PATH": "/bin",
+        "HOME": "/h",
+        "LC_ALL": "C",
+        "OPENAI_API_KEY": "k",
+        "AWS_SECRET": "k",
+        "PYTHONPATH": "x",
+        "https_proxy": "http://user:pass@proxy",
+        "SSL_CERT_FILE": "c",
+        "PIP_INDEX_URL": "i",
+        "PIP_TARGET": "t",
     }
     plain = {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C"}
     assert clean_environment(source=ours) == plain

@@ -89,7 +89,7 @@ def find(wanted: str, **environ: str) -> tuple[Path, str]:
 def fake_python(path: Path, version: str) -> Path:
     """A program that says it is a Python of this version."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\necho '[\"{version}\", \"cpython\", \"linux-x86_64-glibc\"]'\n")
+    path.write_text(f'#!/bin/sh\necho \'["{version}", "cpython", "linux-x86_64-glibc"]\'\n')
     path.chmod(0o755)
     return path
 
@@ -109,7 +109,8 @@ def test_the_newest_fitting_python_on_the_path_serves_past_a_shim_that_fails(tmp
 
 
 @pytest.mark.parametrize(
-    "place", [".pyenv/versions/3.29.4/bin/python3", ".local/share/uv/python/cpython-3.29.4-linux-x86_64-gnu/bin/python3"]
+    "place",
+    [".pyenv/versions/3.29.4/bin/python3", ".local/share/uv/python/cpython-3.29.4-linux-x86_64-gnu/bin/python3"],
 )
 def test_pythons_of_pyenv_and_uv_serve(tmp_path: Path, place: str) -> None:
     python = fake_python(tmp_path / place, "3.29.4")

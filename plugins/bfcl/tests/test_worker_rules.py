@@ -180,12 +180,12 @@ class TestJava:
 
 class TestResponses:
     def test_arguments_become_json_text_that_keeps_numbers_apart(self, worker: Any) -> None:
-        calls = [{"name": "f", "arguments": {"x": 5.0}}, {"name": "f", "arguments": {"x": 5}}]
+        calls = [("f", {"x": 5.0}), ("f", {"x": 5})]
         assert worker.model_output(calls, False, "ignored") == [{"f": '{"x": 5.0}'}, {"f": '{"x": 5}'}]
 
     @pytest.mark.parametrize("text", ["", "{", '{"x": 1}', "not json"])
     def test_a_string_is_such_text_already(self, worker: Any, text: str) -> None:
-        assert worker.model_output([{"name": "f", "arguments": text}], False, None) == [{"f": text}]
+        assert worker.model_output([("f", text)], False, None) == [{"f": text}]
 
     def test_a_malformed_call_is_one_that_the_decoder_cannot_read(self, worker: Any) -> None:
         (call,) = worker.model_output([], True, "text")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import httpx2
 
 Progress = Callable[[int, int | None], None]
-_CHUNK = 1 << 18
 _TIMEOUT_S = 60.0  # of silence, not of the whole download
 
 
@@ -91,7 +90,7 @@ async def _receive(
     total = size if size is not None else had + int(announced) if announced.isdigit() else None
     try:
         with part.open("ab" if had else "wb") as file:
-            async for chunk in response.aiter_bytes(_CHUNK):
+            async for chunk in response.aiter_raw():
                 had += file.write(chunk)
                 if size is not None and had > size:
                     break  # not the pinned file, and it may have no end

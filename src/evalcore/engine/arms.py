@@ -79,7 +79,7 @@ class Vocabulary:
         """Who serves `provider/name`. Wrong if it is not written so, or nobody does."""
         names = [m.name for m in self.models]
         provider, _, name = str(model).partition("/")
-        if not provider or not name.strip():
+        if not provider or not name or name != name.strip() or not name.isprintable():
             raise Wrong(f"expected provider/name, got {described(model)}", f"providers: {', '.join(sorted(names))}")
         found = next((m for m in self.models if m.name == provider), None)
         if found is None:

@@ -14,6 +14,7 @@ from typing import Final, cast
 from attrs import Attribute, field, frozen, validators
 
 from evalcore.engine.arms import MAX_ARMS, Content, Vocabulary, collect_arms, points, swept_handle
+from evalcore.engine.settings import check_name
 from evalcore.errors import ConfigError
 from evalcore.values.arm import Arm
 from evalcore.values.convert import attempt, parse_toml, read_text
@@ -24,7 +25,6 @@ from evalcore.values.task import LIMIT_NAMES, ROLES, Limits, Role
 
 TABLES: Final = ("study", "benchmarks", "limits", "roles", "arms", "sweep", "contrasts")
 _RANGE: Final = re.compile(r"(\d{1,18})(?:(-)(\d{1,18})?)?", re.ASCII)
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HANDLE: Final = re.compile(r"[^\s@](?:[^\x00-\x1f\x7f@]*[^\s@])?")
 
@@ -42,15 +42,6 @@ def parse_limit(text: str) -> tuple[int, int | None]:
     if stop is not None and stop <= start:
         raise Wrong(f"no task is in {literal(text)}", "0-based, B not included: 0-50 is the first fifty")
     return start, stop
-
-
-def check_name(name: str) -> None:
-    """A study's or a run's name is a folder's name too. Wrong if it could not be one everywhere."""
-    if not _NAME.fullmatch(name) or ".." in name or name.endswith("."):
-        raise Wrong(
-            f"{literal(name)} cannot be a folder's name everywhere",
-            "letters, digits and . _ + - inside, a letter or digit first, no two dots in a row, at most 100 characters",
-        )
 
 
 # ── the tables of a file ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -125,6 +125,7 @@ class ReportBuilder:
                 isolation=isolation,
                 split=len(pair.worlds) > 1,
                 excluded=excluded,
+                voids=world.voids,
                 unseen=planned - pair.trials,
                 not_yet_graded=sum(p.grading is None and p.attempt.void is None for p in pending),
                 repeated=world.repeated,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from evalcore.report.model import Exclusion, Note, RoleUsage
+from evalcore.report.words import plural
 from evalcore.values.json import JSONObject
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
 from evalcore.values.task import LIMIT_NAMES, Role
@@ -59,6 +60,7 @@ def of_cell(
     isolation: str,
     split: bool,
     excluded: Mapping[Exclusion, int],
+    voids: int,
     unseen: int,
     not_yet_graded: int,
     repeated: int,
@@ -74,26 +76,29 @@ def of_cell(
     if provenance not in ("live", None):
         texts.append(f"provenance {provenance}: not from live trials")
     if unseen:
-        texts.append(f"partial: {unseen:,} planned trials have not run")
+        texts.append(f"partial: {plural(unseen, 'planned trial')} not run")
     texts += _of_exclusions(excluded, not_yet_graded)
+    if (retried := voids - excluded["infra_error"]) > 0:
+        texts.append(f"{plural(retried, 'void attempt')} repeated: infrastructure failed, not the agent")
     if repeated:
-        texts.append(f"{repeated:,} attempts of trials that already had a result were left out")
+        texts.append(f"{plural(repeated, 'attempt')} left out: the trial already had a result")
     for role, used in usage.items():
         if used.usage.unreported:
-            texts.append(f"{role}: {used.usage.unreported:,} model calls reported no usage; tokens are lower bounds")
+            calls = plural(used.usage.unreported, "model call")
+            texts.append(f"{calls} without reported usage (role {role}): tokens are lower bounds")
     return tuple(texts)
 
 
 def _of_exclusions(excluded: Mapping[Exclusion, int], not_yet_graded: int) -> list[str]:
     texts = []
-    if excluded["infra_error"]:
-        texts.append(f"{excluded['infra_error']:,} trials are void (infrastructure) and do not count")
-    if excluded["grader_error"]:
-        texts.append(f"{excluded['grader_error']:,} trials have a grader error and do not count: `evalcore regrade`")
+    if void := excluded["infra_error"]:
+        texts.append(f"{plural(void, 'trial')} not counted: void to the last attempt (infrastructure)")
+    if broken := excluded["grader_error"]:
+        texts.append(f"{plural(broken, 'trial')} not counted: the grader failed; `evalcore regrade` tries again")
     if not_yet_graded:
-        texts.append(f"{not_yet_graded:,} trials ran but are not graded yet: `evalcore resume`")
+        texts.append(f"{plural(not_yet_graded, 'trial')} not counted yet: run but not graded; `evalcore resume` grades")
     if undecided := excluded["ungraded"] - not_yet_graded:
-        texts.append(f"{undecided:,} trials are ungraded (a judge or a reference is missing) and do not count")
+        texts.append(f"{plural(undecided, 'trial')} not counted: ungraded, for want of a judge or a reference")
     return texts
 
 

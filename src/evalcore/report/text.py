@@ -1,7 +1,7 @@
-"""The scorecard as a table for people, readable at 80 columns and up, on a terminal or in a file.
+"""The scorecard as tables for people, readable at 80 columns and up, on a terminal or in a file.
 
-Everything that comes from an arm, an agent or a dataset is shown as `rich.text.Text` of cleaned text: neither markup nor a
-terminal escape in it has any effect.
+Everything that comes from an arm, an agent or a dataset is shown as `rich.text.Text` of cleaned text: neither markup
+nor a terminal escape in it has any effect.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from attrs import frozen
 
+from evalcore.report.metrics import BUILT_IN
 from evalcore.report.model import Cell, MetricValue, Report
 from evalcore.report.notes import CONTROL
-from evalcore.report.words import UNKNOWN, counted, dollars, percent, percent_range, safe, seconds
+from evalcore.report.words import UNKNOWN, counted, dollars, percent, percent_range, plural, safe, seconds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Lines: TypeAlias = "Sequence[str] | None"  # a cell's lines, the first one prominent; None: nothing to show
-WIDE: Final = 112  # columns from which results and effort share one table
+WIDE: Final = 140  # columns from which results and effort share one table
+PROSE: Final = 110  # columns that running text keeps to
 CONTROL_NAMES: Final = {"oracle": "oracle (ceiling)", "noop": "noop (floor)"}
 
 
 @frozen
 class Column:
-    """A column of the table: what it shows of a cell. It is left out where no cell has anything to show."""
+    """A column of a table: what it shows of a cell. It is left out where no cell has anything to show."""
 
     title: tuple[str, ...]
     show: Callable[[Cell], Lines]
@@ -59,66 +61,64 @@ def _benchmark(report: Report, cells: Sequence[Cell], console: Console) -> None:
     benchmark = cells[0].benchmark
     dataset = benchmark.dataset
     console.print()
-    console.rule(_text((f" {benchmark.selector} ", "bold")), align="left", characters="─", style="dim")
-    repeats = f" × {report.repeats} repeats" if report.repeats > 1 else ""
-    facts = [
-        f"{dataset.name} {dataset.version} ({dataset.date}, {dataset.status})",
-        f"{_plural(benchmark.tasks, 'task')}{repeats}",
-        *([f"{_plural(benchmark.clusters, 'cluster')}"] if benchmark.clusters != benchmark.tasks else []),
-        f"graded by {benchmark.grader}",
-    ]
-    console.print(_text((" · ".join(facts), "dim")))
+    _rule(benchmark.selector, console)
+    size = plural(benchmark.tasks, "task")
+    if benchmark.clusters != benchmark.tasks:
+        size += f" in {plural(benchmark.clusters, 'cluster')}"
+    if report.repeats > 1:
+        size += f" × {report.repeats} repeats"
+    version = f"{dataset.name} {dataset.version} ({dataset.date}, {dataset.status})"
+    console.print(_text((f"{version} · {size} · graded by {benchmark.grader}", "dim")))
     agents = [cell for cell in cells if not cell.arm.control]
-    if agents:
-        _agents(agents, console)
     controls = [cell for cell in cells if cell.arm.control]
+    results = _results(agents)
+    if agents and console.width >= WIDE:
+        _cells_table(agents, (*results, *EFFORT), "configuration", console)
+    elif agents:
+        _cells_table(agents, results, "configuration", console)
+        _cells_table(agents, EFFORT, "configuration", console, world=False)
     if controls:
-        _controls(controls, console)
-    _views(cells, console)
+        console.print()
+        console.print(_text(("Controls", "bold"), (": is the rig sound? These are no scores.", "")))
+        _cells_table(controls, CONTROLS, "control", console)
+    _further(cells, console)
     _notes(report, cells, console)
 
 
-def _agents(cells: Sequence[Cell], console: Console) -> None:
-    parts = [(*RESULTS, *EFFORT)] if console.width >= WIDE else [RESULTS, EFFORT]
-    for columns in parts:
-        shown = [c for c in columns if any(c.show(cell) is not None for cell in cells)]
-        if not shown:
-            continue
-        table = _table(console)
-        table.add_column(_head("configuration"), ratio=1, overflow="fold", min_width=16)
-        for column in shown:
-            table.add_column(_head(*column.title), justify=column.justify, no_wrap=True)
-        for cell in cells:
-            table.add_row(_configuration(cell), *(_lines(column.show(cell), column.style) for column in shown))
-        console.print(table)
-
-
-def _controls(cells: Sequence[Cell], console: Console) -> None:
+def _cells_table(
+    cells: Sequence[Cell], columns: Sequence[Column], head: str, console: Console, *, world: bool = True
+) -> None:
+    """One row for each cell, with its `world` or without; columns that have nothing to show are left out."""
+    shown = [c for c in columns if any(c.show(cell) is not None for cell in cells)]
+    if not shown:
+        return
     console.print()
-    console.print(_text(("Controls", "bold"), (": is the rig sound? These are no scores.", "")))
-    table = _table(console)
-    table.add_column(_head("control"), ratio=1, overflow="fold", min_width=16)
-    columns = [c for c in RESULTS if c.metric != "pass^k" and any(c.show(cell) is not None for cell in cells)]
-    for column in columns:
+    table = _table()
+    table.add_column(_head(head), overflow="fold", min_width=16)
+    for column in shown:
         table.add_column(_head(*column.title), justify=column.justify, no_wrap=True)
     for cell in cells:
-        table.add_row(_configuration(cell), *(_lines(column.show(cell), "") for column in columns))
+        table.add_row(_configuration(cell, world=world), *(_lines(column.show(cell), column.style) for column in shown))
     console.print(table)
 
 
-def _views(cells: Sequence[Cell], console: Console) -> None:
-    """Second readings of the same trials, one row each."""
-    rows = [(label, cell, value) for cell in cells for label, value in cell.views.items()]
+def _further(cells: Sequence[Cell], console: Console) -> None:
+    """Second readings of the same trials, and the metrics of plugins."""
+    rows: list[tuple[str, Cell, Sequence[str]]]
+    rows = [(label, cell, _rate(value)) for cell in cells for label, value in cell.views.items()]
+    rows += [(name, cell, _plain(m)) for cell in cells for name, m in cell.metrics.items() if _from_plugin(name)]
     if not rows:
         return
     console.print()
     console.print(_text(("The same trials, read another way", "bold")))
-    table = _table(console)
+    console.print()
+    table = _table()
     table.add_column(_head("reading"), overflow="fold", min_width=16)
-    table.add_column(_head("configuration"), ratio=1, overflow="fold", min_width=16)
-    table.add_column(_head("yes"), justify="right", no_wrap=True)
-    for label, cell, value in sorted(rows, key=lambda row: row[0]):
-        table.add_row(_text((label, "")), _text((_name(cell), "")), _lines(_rate(value), ""))
+    table.add_column(_head("configuration"), overflow="fold", min_width=16)
+    table.add_column(_head("value"), justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    for label, cell, lines in sorted(rows, key=lambda row: row[0]):
+        table.add_row(_text((safe(label), "")), _text((safe(_name(cell)), "")), *(_text((line, "")) for line in lines))
     console.print(table)
 
 
@@ -127,10 +127,12 @@ def _notes(report: Report, cells: Sequence[Cell], console: Console) -> None:
     selector = cells[0].benchmark.selector
     texts = [note.text for note in report.notes if note.benchmark == selector]
     texts += _per_cell(cells, lambda cell: [note for note in cell.notes if note != CONTROL])
-    agents = [cell for cell in cells if not cell.arm.control]
-    texts += _per_cell(agents, _missing)
-    texts += _per_cell(cells, lambda cell: [f"flags: {', '.join(counted(dict(cell.flags)))}"] if cell.flags else [])
-    _bullets(texts, console)
+    texts += _per_cell(cells, _about_solved)
+    texts += _per_cell([cell for cell in cells if not cell.arm.control], _unknown_effort)
+    texts += _per_cell(cells, lambda cell: [f"flags: {', '.join(counted(cell.flags))}"] if cell.flags else [])
+    if texts:
+        console.print()
+        _bullets([("", text) for text in texts], console)
 
 
 def _footer(report: Report, console: Console) -> None:
@@ -139,9 +141,8 @@ def _footer(report: Report, console: Console) -> None:
         return
     console.print()
     console.print(_text(("How to read this", "bold")))
-    texts = [f"{term}: {meaning}" for term, meaning in _legend(report)]
-    texts += [note.text for note in report.notes if note.benchmark is None]
-    _bullets(texts, console)
+    console.print()
+    _bullets([*_legend(report), *(("", note.text) for note in report.notes if note.benchmark is None)], console)
     console.print()
 
 
@@ -149,52 +150,62 @@ def _legend(report: Report) -> Iterable[tuple[str, str]]:
     cells = report.cells
     yield (
         "solved",
-        "the share of trials that passed, or rightly declined; every task weighs the same. The range is the 95 % interval: "
-        "rates in it are compatible with these trials, so overlapping ranges are no proof of a difference, nor of a tie",
+        (
+            "the share of trials that passed, or rightly declined; every task weighs the same. Below it the 95 % "
+            "interval: rates that these trials are compatible with. Two intervals, compared by eye, show neither a "
+            "difference nor a tie."
+        ),
     )
-    if report.repeats > 1:
-        yield "every try", "the chance that this many tries at the same task are all solved (pass^k)"
-    if any(cell.voids or cell.trials > cell.graded for cell in cells):
-        yield (
-            "left out",
-            "trials without a result; they count neither for nor against. Void: infrastructure failed, not the agent",
-        )
+    for method in sorted({cell.metrics["pass@1"].method for cell in cells if cell.metrics["pass@1"].low is not None}):
+        yield "method", f"{method}."
+    if any(_depth(cell) for cell in cells):
+        yield "all k tries", "the chance that k tries at the same task are all solved (pass^k)."
+    if any(cell.voids for cell in cells):
+        yield "void", "infrastructure failed, not the agent: counts neither for nor against."
 
 
-# ── cells of the table ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── what the columns show ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _solved(cell: Cell) -> Lines:
-    return _rate(cell.metrics["pass@1"])
+def _results(agents: Sequence[Cell]) -> tuple[Column, ...]:
+    """The columns of results. All rows show pass^k for the same k: the largest that each of them can give."""
+    k = min((depth for cell in agents if (depth := _depth(cell))), default=0)
+    return (
+        Column(("solved", "(pass@1)"), lambda cell: _rate(cell.metrics["pass@1"]), style="bold"),
+        *([Column((f"all {k}", "tries"), _measured(f"pass^{k}", percent))] if k else []),
+        Column(("trials", "graded"), _trials),
+        Column(("harm",), lambda cell: None if cell.harm is None else [f"{cell.harm:,}"]),
+        Column(("how the", "agent ended"), _ended, justify="left"),
+    )
 
 
-def _rate(metric: MetricValue) -> Lines:
-    """The rate, its interval (or why there is none), and its bounds while something is ungraded."""
+def _depth(cell: Cell) -> int:
+    """The largest k that pass^k is known for, or 0."""
+    known = (name for name, metric in cell.metrics.items() if name.startswith("pass^") and metric.value is not None)
+    return max((int(name.removeprefix("pass^")) for name in known), default=0)
+
+
+def _rate(metric: MetricValue) -> Sequence[str]:
+    """The rate and its interval."""
     if metric.value is None:
-        lines = [UNKNOWN, metric.reason or ""]
-    elif metric.low is None or metric.high is None:
-        lines = [percent(metric.value), metric.reason or ""]
-    else:
-        lines = [percent(metric.value), percent_range(metric.low, metric.high)]
-    if metric.bounds is not None:
-        lines += ["all graded:", percent_range(*metric.bounds)]
-    return lines
+        return [UNKNOWN]
+    if metric.low is None or metric.high is None:
+        return [percent(metric.value), "no interval"]
+    return [percent(metric.value), percent_range(metric.low, metric.high)]
 
 
-def _every_try(cell: Cell) -> Lines:
-    """pass^k for the largest k that every task can give."""
-    known = [
-        (int(name[5:]), m.value) for name, m in cell.metrics.items() if name.startswith("pass^") and m.value is not None
-    ]
-    if not known:
-        return None
-    k, value = max(known)
-    return [percent(value), f"{k} of {k}"]
+def _plain(metric: MetricValue) -> Sequence[str]:
+    """A plugin's value, with its unit, and whether it has been shown to measure what it claims."""
+    value = UNKNOWN if metric.value is None else f"{metric.value:.4g} {metric.unit}".rstrip()
+    return [value, "validated" if metric.validated else "not validated"]
 
 
 def _trials(cell: Cell) -> Lines:
-    """Graded trials, of how many."""
-    return [f"{cell.graded:,}", f"of {cell.planned:,}"]
+    """Graded trials of those planned, and where the others are."""
+    names = {"infra_error": "void", "grader_error": "grader error", "ungraded": "ungraded"}
+    rest = {names[kind]: n for kind, n in cell.excluded.items()}
+    rest["not run"] = max(0, cell.planned - cell.trials)
+    return [f"{cell.graded:,} of {cell.planned:,}", *counted(rest)]
 
 
 def _ended(cell: Cell) -> Lines:
@@ -205,33 +216,14 @@ def _ended(cell: Cell) -> Lines:
     return [*lines, *([f"{unnamed:,} limit"] if unnamed > 0 else [])] or None
 
 
-def _left_out(cell: Cell) -> Lines:
-    names = {"infra_error": "void", "grader_error": "grader error", "ungraded": "ungraded"}
-    lines = counted({names[kind]: n for kind, n in cell.excluded.items()})
-    retried = cell.voids - cell.excluded["infra_error"]
-    return [*lines, *([f"{_plural(retried, 'void attempt')}", "made good"] if retried > 0 else [])] or None
-
-
-def _harm(cell: Cell) -> Lines:
-    return None if cell.harm is None else [f"{cell.harm:,}"]
-
-
 def _measured(name: str, form: Callable[[float], str]) -> Callable[[Cell], Lines]:
     def show(cell: Cell) -> Lines:
-        value = cell.metrics[name].value
-        return None if value is None else [form(value)]
+        metric = cell.metrics.get(name)
+        return None if metric is None or metric.value is None else [form(metric.value)]
 
     return show
 
 
-RESULTS: Final = (
-    Column(("solved", "(pass@1)"), _solved, style="bold"),
-    Column(("every", "try"), _every_try, metric="pass^k"),
-    Column(("trials", "graded"), _trials),
-    Column(("harm",), _harm),
-    Column(("how the", "agent ended"), _ended, justify="left"),
-    Column(("left out",), _left_out, justify="left"),
-)
 EFFORT: Final = (
     Column(("tokens", "per trial"), _measured("tokens", lambda x: f"{x:,.0f}"), "tokens"),
     Column(("time", "per trial"), _measured("wall_s", seconds), "wall_s"),
@@ -241,22 +233,47 @@ EFFORT: Final = (
 )
 
 
-def _missing(cell: Cell) -> list[str]:
+CONTROLS: Final = (
+    Column(("solved",), lambda cell: _rate(cell.metrics["pass@1"])[:1], style="bold"),
+    Column(("trials", "graded"), _trials),
+    Column(("how the", "control ended"), _ended, justify="left"),
+)
+
+
+def _about_solved(cell: Cell) -> list[str]:
+    """Why there is no interval, and what the ungraded trials could change."""
+    metric, texts = cell.metrics["pass@1"], []
+    if metric.value is not None and metric.low is None:
+        texts.append(f"solved: {metric.reason}")
+    if metric.bounds is not None:
+        low, high = (percent(bound) for bound in metric.bounds)
+        texts.append(f"solved would be {low} if every ungraded trial failed, and {high} if every one passed")
+    return texts
+
+
+def _unknown_effort(cell: Cell) -> list[str]:
     """Why a measure of effort has no value, one line for each reason."""
     by_reason: dict[str, list[str]] = {}
     for column in EFFORT:
         metric = cell.metrics[column.metric]
         if metric.value is None and metric.reason and cell.trials:
             by_reason.setdefault(metric.reason, []).append(" ".join(column.title))
-    return [f"{' and '.join(titles)}: unknown, {reason}" for reason, titles in by_reason.items()]
+    return [f"{' and '.join(titles)} unknown: {reason}" for reason, titles in by_reason.items()]
 
 
-def _configuration(cell: Cell) -> Text:
-    """Which arm, and under which isolation and provenance its numbers were made."""
-    world = f"isolation {cell.isolation}"
+def _from_plugin(name: str) -> bool:
+    return name not in BUILT_IN and not name.startswith(("pass@", "pass^"))
+
+
+def _configuration(cell: Cell, *, world: bool) -> Text:
+    """Which arm, and under which isolation and provenance (its `world`) its numbers were made."""
+    name = (safe(_name(cell)), "" if cell.arm.control else "cyan")
+    if not world:
+        return _text(name)
+    place = f"isolation {cell.isolation}"
     if cell.provenance not in ("live", None):
-        world += f" · {cell.provenance}"
-    return _text((_name(cell), "" if cell.arm.control else "cyan"), (f"\n{world}", "dim"))
+        place += f" · {cell.provenance}"
+    return _text(name, (f"\n{place}", "dim"))
 
 
 def _name(cell: Cell) -> str:
@@ -265,12 +282,15 @@ def _name(cell: Cell) -> str:
 
 
 def _per_cell(cells: Sequence[Cell], texts_of: Callable[[Cell], Iterable[str]]) -> list[str]:
-    """Each text once, with whom it is about unless it is about all."""
+    """Texts by whom they are about; those about all without a name."""
     about: dict[str, list[str]] = {}
     for cell in cells:
         for text in texts_of(cell):
             about.setdefault(text, []).append(_name(cell))
-    return [text if len(names) == len(cells) else f"{', '.join(names)}: {text}" for text, names in about.items()]
+    grouped: dict[tuple[str, ...], list[str]] = {}
+    for text, names in about.items():
+        grouped.setdefault(() if len(names) == len(cells) else tuple(names), []).append(text)
+    return [": ".join(filter(None, (", ".join(names), "; ".join(texts)))) for names, texts in grouped.items()]
 
 
 # ── rich, and only here ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -296,27 +316,28 @@ def _lines(lines: Lines, style: str) -> Text:
     return _text((safe(lines[0]), style), *((f"\n{safe(line)}", "dim") for line in lines[1:]))
 
 
-def _table(console: Console) -> Table:
+def _rule(title: str, console: Console) -> None:
+    from rich.rule import Rule
+
+    rule = Rule(_text((f"{safe(title)} ", "bold")), align="left", characters="─", style="dim")
+    console.print(rule, width=min(console.width, PROSE))
+
+
+def _table() -> Table:
     from rich import box
     from rich.table import Table
 
-    return Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, width=min(console.width, 140), padding=(0, 2, 0, 0)
-    )
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
 
 
-def _bullets(texts: Iterable[str], console: Console) -> None:
+def _bullets(texts: Iterable[tuple[str, str]], console: Console) -> None:
+    """A list; the term before a text, if any, stands out."""
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for text in texts:
-        grid.add_row(_text(("·", "dim")), _text((safe(text), "")))
-    if grid.row_count:
-        console.print()
-        console.print(grid)
-
-
-def _plural(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+    for term, text in texts:
+        head = (f"{term}: ", "bold") if term else ("", "")
+        grid.add_row(_text(("·", "dim")), _text(head, (safe(text), "")))
+    console.print(grid, width=min(console.width, PROSE))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 UNKNOWN = "–"
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def safe(text: str) -> str:
-    """`text` on one line, with everything replaced that could steer a terminal: controls, escapes, bidirectional marks."""
+    """`text` on one line, without anything that could steer a terminal: controls, escapes, bidirectional marks."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else _REPLACEMENT for c in text)
@@ -53,6 +54,11 @@ def dollars(value: float) -> str:
     return f"${value:.{places}f}"
 
 
-def counted(counts: dict[str, int]) -> list[str]:
+def plural(n: int, noun: str) -> str:
+    """`1 task`, `2,000 tasks`."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+def counted(counts: Mapping[str, int]) -> list[str]:
     """`["1,998 completed", "2 limit"]`, without zeros."""
     return [f"{n:,} {name}" for name, n in counts.items() if n]

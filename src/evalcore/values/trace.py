@@ -118,3 +118,9 @@ def tool_calls(trace: TraceReader) -> list[Call]:
 def _recorded_call(event: JSONObject) -> Call:
     raw = event.get("raw")
     return Call(str(event["tool"]), event.get("arguments"), raw if isinstance(raw, str) else None)
+
+
+def exit_kind(trace: TraceReader) -> str | None:
+    """How the attempt ended, as the engine decided; None for a void one."""
+    event = next(trace.events("exit"), None)
+    return None if event is None else str(event["kind"])

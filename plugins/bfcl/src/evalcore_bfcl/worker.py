@@ -304,17 +304,16 @@ def processor_time(seconds: float) -> Iterator[None]:
         raise Endless
 
     signal.signal(signal.SIGVTALRM, interrupt)  # regular expressions look for signals too
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)  # and again, should upstream catch it
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def model_output(calls: list[JSONObject], malformed: bool, answer: str | None) -> list[Any]:
+def model_output(calls: list[tuple[str, Any]], malformed: bool, answer: str | None) -> list[Any]:
     """What an agent did, as a response of upstream's handler: its calls, their arguments as JSON text, or its text."""
-    pairs = [(call["name"], call["arguments"]) for call in calls]
-    output: list[Any] = [{name: given if isinstance(given, str) else json.dumps(given)} for name, given in pairs]
+    output: list[Any] = [{name: given if isinstance(given, str) else json.dumps(given)} for name, given in calls]
     return [*output, *([MALFORMED] if malformed else [])] or ([answer] if answer else [])
 
 
@@ -344,7 +343,7 @@ def unreadable(category: str, native: JSONObject) -> bool:
 def grade(params: JSONObject) -> JSONObject:
     """The native verdict on an agent's calls and answer."""
     category, entry, answer = entry_of(params)
-    calls, malformed = params["calls"], bool(params.get("malformed"))
+    calls, malformed = [(call["name"], call["arguments"]) for call in params["calls"]], bool(params.get("malformed"))
     flags = ["malformed_call"] if malformed else []
     try:
         with processor_time(CPU_SECONDS):

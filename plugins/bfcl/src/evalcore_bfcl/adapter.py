@@ -1,0 +1,89 @@
+"""Serves a single-turn category's tasks: the functions as tools that record the call and do nothing.
+
+Natively the model answers once, and the calls of that one response are graded. An agent under evalcore may go on after
+the tool results; what it does then is recorded, and graded as a second, labelled view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final, cast
+
+from evalcore_bfcl.requirements import FILES
+
+from evalcore.contracts import OpenTrial, Selector, Services
+from evalcore.engine.trial import standard_deliverable
+from evalcore.errors import InfraError
+from evalcore.hookspecs import AdapterInfo
+from evalcore.values.arm import Arm
+from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.task import Assignment, BridgeSpec, Call, Dataset, Gold, GoldCalls, Message, Task
+from evalcore.values.trace import first_response_calls
+from evalcore.values.trial import Deliverable, Evidence
+
+VERSION: Final = "2026.3.23"
+LOAD_S: Final = 120.0  # the largest category loads in two seconds
+RESULT: Final = "The call was recorded."
+
+
+class BfclAdapter:
+    """One category."""
+
+    grader = "bfcl-single-turn"
+
+    def __init__(self, services: Services, info: AdapterInfo, selector: Selector) -> None:
+        self._services = services
+        self._category = str(info.parameters["category"])
+
+    async def dataset(self) -> Dataset:
+        """The data that bfcl-eval carries."""
+        mine = {path: sha for path, sha in FILES.items() if path.endswith(f"BFCL_v4_{self._category}.json")}
+        return Dataset(
+            name=f"BFCL v4 {self._category}",
+            version=VERSION,
+            date="2026-03-23",
+            licence="Apache-2.0",
+            source=f"bfcl-eval {VERSION}",
+            files=mine,
+        )
+
+    async def tasks(self) -> AsyncIterator[Task]:
+        """The category's tasks, in the dataset's order, with tools as upstream's own code makes them."""
+        toolkit = await self._services.toolkit("bfcl")
+        served = await toolkit.request("tasks", {"category": self._category}, LOAD_S)
+        if not isinstance(served, list):
+            raise InfraError("the bfcl toolkit sent no tasks")
+        for entry in cast("list[JSONObject]", served):
+            data: JSONObject = {
+                "category": self._category,
+                "messages": entry["messages"],
+                "tools": entry["tools"],
+                "language": entry["language"],
+            }
+            yield Task(str(entry["id"]), data, entry["grader_sha256"])
+
+    async def assign(self, task: Task, arm: Arm) -> Assignment:
+        """Every message of the task's one turn, every function as a tool."""
+        turns = cast("list[list[JSONObject]]", task.data["messages"])
+        messages = tuple(Message(str(m["role"]), str(m["content"])) for turn in turns for m in turn)
+        tools = cast("list[JSONValue]", task.data["tools"])
+        bridges = (BridgeSpec("toolset", {"tools": tools, "default_result": RESULT}),) if tools else ()
+        return Assignment(messages, bridges)
+
+    async def capture(self, trial: OpenTrial) -> Deliverable:
+        """The answer, every call, and apart from them the calls of the first model response."""
+        first = first_response_calls(trial.recorder.reader())
+        return standard_deliverable(trial, {"first_response": [c.as_json() for c in first]})
+
+    async def collect(self, trial: OpenTrial) -> Evidence:
+        """Nothing is left in an environment."""
+        return Evidence()
+
+    async def gold(self, task: Task) -> Gold | None:
+        """The first accepted answers, rendered by fixed rules; None where the benchmark names no right call."""
+        toolkit = await self._services.toolkit("bfcl")
+        found = await toolkit.request("gold", {"category": self._category, "id": task.id}, LOAD_S)
+        calls = found.get("calls") if isinstance(found, dict) else None
+        if not isinstance(calls, list):
+            return None
+        return GoldCalls((tuple(Call(str(c["name"]), c["arguments"]) for c in cast("list[JSONObject]", calls)),))

@@ -1,0 +1,821 @@
+"""Toolkits: environments that are what was pinned or nothing, and workers that may print, hang, die and flood."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from evalcore.errors import ConfigError, InfraError, ToolkitError
+from evalcore.process.runner import run
+from evalcore.toolkits.environment import Environment, ensure
+from evalcore.toolkits.faults import WorkerFault, WorkerLost
+from evalcore.toolkits.host import Toolkit
+from evalcore.values.toolkit import Requirement, ToolkitSpec
+
+SLOW_S = 60.0  # for what must happen, on however busy a machine
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+UPSTREAM = """
+print("upstream prints while it is imported")
+VERSION = "1.0"
+def shout(text):
+    print("upstream prints:", text)
+    return text.upper()
+"""
+
+WORKER = """
+import os, signal, subprocess, sys, threading, time
+import sibling
+import upstream
+
+STATE = {}
+
+def echo(params): return params
+def shout(params): return upstream.shout(params["text"])
+def raises(params): raise LookupError("no \\ud800 such " + params["what"])
+def leaves(params): sys.exit("upstream gave up")
+def hang(params):
+    if "flag" in params:
+        open(params["flag"], "w").write(str(subprocess.Popen(["sleep", "600"], start_new_session=True).pid))
+    time.sleep(600)
+def nap(params):
+    open(params["begun"], "w").close()
+    while not os.path.exists(params["until"]):
+        time.sleep(0.005)
+    return "rested"
+def die(params):
+    print("last words", file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(7)
+def fork_and_die(params):
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(7)
+def shell(params):
+    subprocess.run(["echo", "upstream starts a program"], check=True)
+    return subprocess.run(["cat"], capture_output=True).stdout.decode()
+def large(params): return "x" * params["size"]
+def big_integer(params): return 10 ** params["digits"]
+def raw_big_integer(params):
+    sys.set_int_max_str_digits(0)
+    return 10 ** params["digits"]
+def deep(params):
+    value = []
+    for _ in range(params["depth"]):
+        value = [value]
+    return value
+def foreign(params): return {1, 2}
+def odd(params): return ["\\udc80", float("nan"), float("-inf"), 2 ** 100, 5.0, {"\\ud800": None}]
+def pid(params): return os.getpid()
+def environment(params): return dict(os.environ)
+def here(params): return [os.getcwd(), sorted(os.listdir()), sys.argv, sibling.NAME]
+def count(params, call):
+    STATE[call.session] = STATE.get(call.session, 0) + 1
+    return STATE[call.session]
+def sessions(params): return sorted(STATE)
+def ask(params, call): return call("model.complete", params)
+def ask_in_threads(params, call):
+    answers = []
+    threads = [threading.Thread(target=lambda n=n: answers.append(call("model.complete", {"n": n}))) for n in range(8)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    return sorted(answers)
+def swallow(params, call):
+    try:
+        call("model.complete", params)
+    except Exception:
+        pass
+    return "score: 0"
+def swallow_everything(params, call):
+    try:
+        call("model.complete", params)
+    except BaseException:
+        pass
+    return "score: 0"
+def ask_later(params, call):
+    def later():
+        try:
+            time.sleep(0.05)
+            call("model.complete", {})
+        except RuntimeError as error:
+            STATE["late"] = str(error)
+    threading.Thread(target=later).start()
+def late(params):
+    while "late" not in STATE: time.sleep(0.005)
+    return STATE.pop("late")
+
+def forget(params): STATE.pop(params["session"], None)
+
+def handlers():
+    functions = [echo, shout, raises, leaves, hang, nap, die, fork_and_die, shell, large, big_integer, raw_big_integer]
+    functions += [deep, foreign, odd, pid, environment, here, count, sessions, ask, ask_in_threads, swallow]
+    functions += [swallow_everything, ask_later, late]
+    return {**{f.__name__: f for f in functions}, "session.close": forget}
+
+def stamp(): return {"upstream": upstream.VERSION}
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToolkitSpec:
+    """A toolkit whose upstream is a checkout, so that nothing is installed."""
+    checkout, pack = tmp_path / "checkout", tmp_path / "site" / "demo_pack"
+    for folder in (checkout, pack):
+        folder.mkdir(parents=True)
+    (checkout / "upstream.py").write_text(UPSTREAM)
+    (pack / "__init__.py").write_text("raise RuntimeError('a plugin must not be imported for its worker')")
+    (pack / "worker.py").write_text(WORKER)
+    (pack / "sibling.py").write_text("NAME = 'sibling'")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setenv("EVALCORE_TOOLKIT_DEMO", str(checkout))
+    monkeypatch.setenv("EVALCORE_CACHE", str(tmp_path / "cache"))
+    files = {"upstream.py": hashlib.sha256(UPSTREAM.encode()).hexdigest(), "missing.py": "0" * 64}
+    return ToolkitSpec("demo", (), ">=3.10", "demo_pack.worker", files)
+
+
+def with_toolkit(spec: ToolkitSpec, scenario: Callable[[Toolkit], Coroutine[Any, Any, None]], workers: int = 1) -> None:
+    async def main() -> None:
+        async with Toolkit(spec, await ensure(spec, install=False), workers) as toolkit:
+            await scenario(toolkit)
+
+    asyncio.run(main())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SLOW_S):
+        while not condition():  # noqa: ASYNC110 - it is another process that makes it true
+            await asyncio.sleep(0.005)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return b") Z" not in Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+
+
+# ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_upstream_may_print_and_start_programs_without_breaking_a_frame(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        assert await toolkit.request("shout", {"text": "a"}, SLOW_S) == "A"
+        assert await toolkit.request("shell", {}, SLOW_S) == ""
+
+    with_toolkit(spec, scenario)
+
+
+def test_many_requests_at_once_each_get_their_own_answer(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        answers = await asyncio.gather(*(toolkit.request("echo", {"n": n}, SLOW_S) for n in range(2000)))
+        assert answers == [{"n": n} for n in range(2000)]
+
+    with_toolkit(spec, scenario, workers=2)
+
+
+def test_values_that_json_garbles_survive_both_ways(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        odd = await toolkit.request("odd", {}, SLOW_S)
+        assert isinstance(odd, list)
+        assert isinstance(odd[1], float) and math.isnan(odd[1])
+        assert repr([odd[0], *odd[2:]]) == repr(["\udc80", -math.inf, 2**100, 5.0, {"\ud800": None}])
+        echo = await toolkit.request("echo", {"value": odd}, SLOW_S)
+        assert repr(echo) == repr({"value": odd})
+
+    with_toolkit(spec, scenario)
+
+
+def test_an_answer_of_sixty_megabytes_arrives(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        large = await toolkit.request("large", {"size": 60_000_000}, 10 * SLOW_S)
+        assert isinstance(large, str)
+        assert len(large) == 60_000_000
+
+    with_toolkit(spec, scenario)
+
+
+@pytest.mark.parametrize(
+    "method, params, kind",
+    [
+        ("raises", {"what": "task"}, "LookupError"),
+        ("leaves", {}, "SystemExit"),
+        ("big_integer", {"digits": 5000}, "ValueError"),
+        ("raw_big_integer", {"digits": 5000}, "ValueError"),
+        ("deep", {"depth": 100_000}, "RecursionError"),
+        ("foreign", {}, "TypeError"),
+        ("no such", {}, "KeyError"),
+    ],
+)
+def test_a_handler_that_fails_is_a_fault_and_the_worker_lives(
+    spec: ToolkitSpec, method: str, params: dict[str, Any], kind: str
+) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        pid = await toolkit.request("pid", {}, SLOW_S)
+        with pytest.raises(WorkerFault) as caught:
+            await toolkit.request(method, params, SLOW_S)
+        assert caught.value.type == kind
+        assert await toolkit.request("pid", {}, SLOW_S) == pid
+
+    with_toolkit(spec, scenario)
+
+
+def test_a_fault_tells_what_upstream_said_and_where(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        with pytest.raises(WorkerFault, match="raises raised LookupError") as caught:
+            await toolkit.request("raises", {"what": "task"}, SLOW_S)
+        assert caught.value.text == "no \ud800 such task"
+        assert "worker.py" in caught.value.traceback
+        assert isinstance(caught.value, ToolkitError)
+
+    with_toolkit(spec, scenario)
+
+
+def test_parameters_that_cannot_be_sent_are_a_fault(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        with pytest.raises(WorkerFault, match="cannot be sent"):
+            await toolkit.request("echo", {"n": 10**5000}, SLOW_S)
+
+    with_toolkit(spec, scenario)
+
+
+def test_a_worker_sees_no_keys_and_works_in_an_empty_folder(spec: ToolkitSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    monkeypatch.setenv("PYTHONSTARTUP", "x")
+
+    async def scenario(toolkit: Toolkit) -> None:
+        seen = await toolkit.request("environment", {}, SLOW_S)
+        assert isinstance(seen, dict)
+        assert "secret" not in json.dumps(seen)
+        assert {name for name in seen if name.startswith("PYTHON")} == {
+            *("PYTHONHASHSEED", "PYTHONUTF8", "PYTHONNOUSERSITE", "PYTHONPATH")
+        }
+        here = await toolkit.request("here", {}, SLOW_S)
+        assert isinstance(here, list)
+        assert here[1] == []
+        assert here[3] == "sibling"
+        assert here[0] != str(Path.cwd())
+
+    with_toolkit(spec, scenario)
+
+
+# ── hanging and dying ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@linux
+def test_a_worker_that_hangs_is_ended_with_its_children_and_replaced(spec: ToolkitSpec, tmp_path: Path) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        pid = await toolkit.request("pid", {}, SLOW_S)
+        assert isinstance(pid, int)
+        with pytest.raises(WorkerLost, match="hung in hang") as caught:
+            await toolkit.request("hang", {"flag": str(tmp_path / "child")}, 1.0)
+        assert caught.value.reason == "hung"
+        assert not alive(pid)
+        assert not alive(int((tmp_path / "child").read_text()))
+        assert await toolkit.request("pid", {}, SLOW_S) != pid
+
+    with_toolkit(spec, scenario)
+
+
+@linux
+@pytest.mark.parametrize("method", ["die", "fork_and_die"])
+def test_a_worker_that_dies_fails_its_request_and_is_replaced(spec: ToolkitSpec, method: str) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        pid = await toolkit.request("pid", {}, SLOW_S)
+        with pytest.raises(WorkerLost, match="exit code 7") as caught:
+            await toolkit.request(method, {}, SLOW_S)
+        assert caught.value.reason == "died"
+        assert ("last words" in caught.value.message) == (method == "die")
+        assert await toolkit.request("pid", {}, SLOW_S) != pid
+
+    with_toolkit(spec, scenario)
+
+
+def test_requests_behind_one_that_kills_its_worker_are_answered_by_the_next(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        await asyncio.gather(*(toolkit.request("echo", {}, SLOW_S) for _ in range(100)))  # quick: now it is pipelined
+        methods = ["die" if n % 10 == 5 else "echo" for n in range(50)]
+        answers = await asyncio.gather(
+            *(toolkit.request(method, {"n": n}, SLOW_S) for n, method in enumerate(methods)), return_exceptions=True
+        )
+        for n, (method, answer) in enumerate(zip(methods, answers, strict=True)):
+            assert isinstance(answer, WorkerLost) if method == "die" else answer == {"n": n}
+
+    with_toolkit(spec, scenario)
+
+
+def test_waiting_behind_a_slow_request_is_not_hanging(spec: ToolkitSpec, tmp_path: Path) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        slow = asyncio.create_task(
+            toolkit.request("nap", {"begun": str(tmp_path / "begun"), "until": str(tmp_path / "go")}, SLOW_S)
+        )
+        await until((tmp_path / "begun").exists)
+        quick = asyncio.create_task(toolkit.request("echo", {}, 0.5))
+        await asyncio.sleep(1.0)  # twice what the second one may take
+        (tmp_path / "go").touch()
+        assert await slow == "rested"
+        assert await quick == {}
+
+    with_toolkit(spec, scenario)
+
+
+def test_a_cancelled_request_leaves_the_worker_to_the_others(spec: ToolkitSpec, tmp_path: Path) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        pid = await toolkit.request("pid", {}, SLOW_S)
+        nap = {"begun": str(tmp_path / "begun"), "until": str(tmp_path / "go")}
+        begun = asyncio.create_task(toolkit.request("nap", nap, SLOW_S))
+        queued = asyncio.create_task(toolkit.request("echo", {}, SLOW_S))
+        await until((tmp_path / "begun").exists)
+        for task in (begun, queued):
+            task.cancel()
+        await asyncio.wait({begun, queued})
+        (tmp_path / "go").touch()
+        assert await toolkit.request("pid", {}, SLOW_S) == pid
+
+    with_toolkit(spec, scenario)
+
+
+@pytest.mark.parametrize(
+    "code, said",
+    [
+        ("raise ImportError('no module named upstream_extra')", "no module named upstream_extra"),
+        ("import os; os._exit(3)", "exit code 3"),
+        ("handlers = None", "not callable"),
+        ("def handlers(): return {}\ndef stamp(): return {1, 2}", "not JSON serializable"),
+    ],
+    ids=["raises", "exits", "no handlers", "odd stamp"],
+)
+def test_a_worker_that_cannot_start_says_why_to_all_who_wait(
+    spec: ToolkitSpec, tmp_path: Path, code: str, said: str
+) -> None:
+    (tmp_path / "site" / "demo_pack" / "worker.py").write_text(code)
+
+    async def scenario(toolkit: Toolkit) -> None:
+        answers = await asyncio.gather(
+            *(toolkit.request("echo", {}, SLOW_S) for _ in range(3)), toolkit.stamp(), return_exceptions=True
+        )
+        for answer in answers:
+            assert isinstance(answer, WorkerLost)
+            assert answer.reason == "start"
+            assert said in answer.message
+        with pytest.raises(WorkerLost, match=r"start|loaded"):
+            async with toolkit.session():
+                pytest.fail("a session on nothing")
+
+    with_toolkit(spec, scenario, workers=2)
+
+
+def test_a_worker_that_is_never_ready_is_given_up(spec: ToolkitSpec, tmp_path: Path) -> None:
+    (tmp_path / "site" / "demo_pack" / "worker.py").write_text("import time; time.sleep(600)")
+
+    async def main() -> None:
+        async with Toolkit(spec, await ensure(spec, install=False), 1, start_timeout_s=0.5) as toolkit:
+            with pytest.raises(WorkerLost, match=r"not ready after 0\.5 s"):
+                await toolkit.request("echo", {}, SLOW_S)
+
+    asyncio.run(main())
+
+
+@linux
+def test_closing_ends_workers_and_whatever_is_unanswered(spec: ToolkitSpec, tmp_path: Path) -> None:
+    async def main() -> None:
+        toolkit = Toolkit(spec, await ensure(spec, install=False), 2)
+        child = tmp_path / "child"
+        begun = asyncio.create_task(toolkit.request("hang", {"flag": str(child)}, SLOW_S))
+        await until(lambda: child.exists() and bool(child.read_text()))
+        pids = toolkit.pids()
+        await toolkit.close()
+        await toolkit.close()
+        with pytest.raises(WorkerLost) as caught:
+            await begun
+        assert caught.value.reason == "closed"
+        assert [pid for pid in [*pids, int(child.read_text())] if alive(pid)] == []
+        with pytest.raises(WorkerLost, match="was closed"):
+            await toolkit.request("echo", {}, SLOW_S)
+
+    asyncio.run(main())
+
+
+@linux
+def test_a_hanging_worker_does_not_outlive_a_host_that_was_killed(spec: ToolkitSpec, tmp_path: Path) -> None:
+    code = """
+import asyncio, sys
+from evalcore.toolkits.environment import ensure
+from evalcore.toolkits.host import Toolkit
+from evalcore.values.toolkit import ToolkitSpec
+async def main():
+    spec = ToolkitSpec("demo", (), ">=3.10", "demo_pack.worker")
+    toolkit = Toolkit(spec, await ensure(spec, install=False), 1)
+    print(await toolkit.request("pid", {}, 60), flush=True)
+    await toolkit.request("hang", {}, 600)
+asyncio.run(main())
+"""
+
+    async def main() -> None:
+        lines: list[str] = []
+        env = {name: os.environ[name] for name in ("EVALCORE_TOOLKIT_DEMO", "EVALCORE_CACHE", "PATH")}
+        host = asyncio.create_task(
+            run(
+                # The runner would end the whole tree: the host is killed by a process that it knows nothing about.
+                ["/bin/sh", "-c", '"$0" -c "$1" & echo $!; wait; sleep 600', sys.executable, code],
+                timeout_s=10 * SLOW_S,
+                env={**env, "PYTHONPATH": os.pathsep.join(sys.path)},
+                on_line=lines.append,
+            )
+        )
+        try:
+            await until(lambda: len(lines) >= 2 or host.done())
+            host_pid, worker_pid = map(int, lines[:2])
+            assert alive(worker_pid)
+            os.kill(host_pid, 9)
+            await until(lambda: not alive(worker_pid))
+        finally:
+            host.cancel()
+            await asyncio.wait({host})
+
+    asyncio.run(main())
+
+
+# ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_sessions_spread_over_workers_and_stay_where_they_are(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        async with toolkit.session() as one, toolkit.session() as two, toolkit.session() as three:
+            pids = {session.name: await session.request("pid", {}, SLOW_S) for session in (one, two, three)}
+            assert len(set(pids.values())) == 2
+            for n in range(1, 20):
+                for session in (one, two, three):
+                    assert await session.request("count", {}, SLOW_S) == n
+                    assert await session.request("pid", {}, SLOW_S) == pids[session.name] == session.pid
+
+    with_toolkit(spec, scenario, workers=2)
+
+
+def test_a_session_that_ended_is_forgotten(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        async with toolkit.session() as session:
+            await session.request("count", {}, SLOW_S)
+            assert await toolkit.request("sessions", {}, SLOW_S) == [session.name]
+        assert await toolkit.request("sessions", {}, SLOW_S) == []
+
+    with_toolkit(spec, scenario)
+
+
+def test_sessions_of_a_lost_worker_fail_clearly_and_new_ones_work(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        async with toolkit.session() as one, toolkit.session() as two:
+            hung = asyncio.create_task(one.request("hang", {}, 1.0))
+            behind = asyncio.create_task(two.request("echo", {}, SLOW_S))
+            for task, reason in ((hung, "hung"), (behind, "died")):
+                with pytest.raises(WorkerLost) as caught:
+                    await task
+                assert caught.value.reason == reason
+            with pytest.raises(WorkerLost, match="session's worker is gone"):
+                await two.request("echo", {}, SLOW_S)
+        async with toolkit.session() as fresh:
+            assert await fresh.request("count", {}, SLOW_S) == 1
+
+    with_toolkit(spec, scenario)
+
+
+# ── callbacks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def complete(method: str, params: dict[str, Any]) -> Any:
+    return {"method": method, **params}
+
+
+def test_a_handler_can_ask_the_host_while_requests_pile_up_behind_it(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        async with toolkit.session(complete) as session:
+            asked = [session.request("ask", {"n": n}, SLOW_S) for n in range(200)]
+            plain = [session.request("echo", {"n": n}, SLOW_S) for n in range(200)]
+            answers = await asyncio.gather(*asked, *plain)
+        assert answers[:200] == [{"method": "model.complete", "n": n} for n in range(200)]
+        assert answers[200:] == [{"n": n} for n in range(200)]
+
+    with_toolkit(spec, scenario)
+
+
+def test_threads_of_a_handler_can_ask_but_not_after_it_returned(spec: ToolkitSpec) -> None:
+    async def number(_: str, params: dict[str, Any]) -> Any:
+        return params["n"]
+
+    async def scenario(toolkit: Toolkit) -> None:
+        assert await toolkit.request("ask_in_threads", {}, SLOW_S, on_callback=number) == list(range(8))
+        await toolkit.request("ask_later", {}, SLOW_S, on_callback=number)
+        late = await toolkit.request("late", {}, SLOW_S)
+        assert late == "model.complete was called after its handler had returned"
+
+    with_toolkit(spec, scenario)
+
+
+def test_a_callback_runs_in_the_context_of_whoever_asked(spec: ToolkitSpec) -> None:
+    trial: contextvars.ContextVar[str] = contextvars.ContextVar("trial", default="none")
+
+    async def tell(_: str, __: dict[str, Any]) -> Any:
+        return trial.get()
+
+    async def scenario(toolkit: Toolkit) -> None:
+        async def ask(name: str) -> Any:
+            trial.set(name)
+            return await toolkit.request("ask", {}, SLOW_S, on_callback=tell)
+
+        names = [f"trial {n}" for n in range(10)]
+        assert await asyncio.gather(*map(ask, names)) == names
+
+    with_toolkit(spec, scenario)
+
+
+def test_the_time_that_a_callback_takes_is_not_the_workers(spec: ToolkitSpec) -> None:
+    async def slow(_: str, __: dict[str, Any]) -> Any:
+        await asyncio.sleep(2.0)
+        return "late"
+
+    async def scenario(toolkit: Toolkit) -> None:
+        await toolkit.request("pid", {}, SLOW_S)
+        assert await toolkit.request("ask", {}, 1.0, on_callback=slow) == "late"
+
+    with_toolkit(spec, scenario)
+
+
+@pytest.mark.parametrize("method", ["ask", "swallow", "swallow_everything"])
+def test_what_a_callback_raises_comes_through_even_if_upstream_swallows_it(spec: ToolkitSpec, method: str) -> None:
+    async def overloaded(_: str, __: dict[str, Any]) -> Any:
+        raise InfraError("the provider is overloaded")
+
+    async def scenario(toolkit: Toolkit) -> None:
+        with pytest.raises(InfraError, match="overloaded"):
+            await toolkit.request(method, {}, SLOW_S, on_callback=overloaded)
+        assert await toolkit.request("echo", {}, SLOW_S) == {}
+
+    with_toolkit(spec, scenario)
+
+
+def test_without_a_callback_the_request_fails_and_says_so(spec: ToolkitSpec) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        with pytest.raises(ToolkitError, match=r"nothing here answers its model\.complete"):
+            await toolkit.request("ask", {}, SLOW_S)
+
+    with_toolkit(spec, scenario)
+
+
+def test_cancelling_a_request_cancels_its_callback_and_frees_the_worker(spec: ToolkitSpec) -> None:
+    called, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def never(_: str, __: dict[str, Any]) -> Any:
+        called.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            cancelled.set()
+
+    async def scenario(toolkit: Toolkit) -> None:
+        pid = await toolkit.request("pid", {}, SLOW_S)
+        task = asyncio.create_task(toolkit.request("ask", {}, SLOW_S, on_callback=never))
+        async with asyncio.timeout(SLOW_S):
+            await called.wait()
+            task.cancel()
+            await cancelled.wait()
+        assert await toolkit.request("pid", {}, SLOW_S) == pid
+
+    with_toolkit(spec, scenario)
+
+
+# ── environments ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SIX = Requirement(
+    "six", "1.17.0", ("sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274", "sha256:" + "1" * 64)
+)
+SIX_FILE = "c51c91f703d3d4b3696c923cb5fec213e05e75d9215393befac7f2fa6a3904df"
+SIX_WORKER = "import six\ndef handlers(): return {'version': lambda params: [six.__version__, six.__file__]}"
+
+
+@pytest.fixture
+def pinned(spec: ToolkitSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToolkitSpec:
+    monkeypatch.delenv("EVALCORE_TOOLKIT_DEMO")
+    (tmp_path / "site" / "demo_pack" / "worker.py").write_text(SIX_WORKER)
+    return ToolkitSpec("demo", (SIX,), ">=3.10", "demo_pack.worker", {"six.py": SIX_FILE}, ("six",))
+
+
+def build(spec: ToolkitSpec, **options: Any) -> Environment:
+    return asyncio.run(ensure(spec, install=True, **options))
+
+
+def ask_version(spec: ToolkitSpec, environment: Environment) -> list[str]:
+    async def main() -> Any:
+        async with Toolkit(spec, environment, 1) as toolkit:
+            return await toolkit.request("version", {}, SLOW_S)
+
+    version: list[str] = asyncio.run(main())
+    return version
+
+
+@pytest.mark.timeout(600)
+def test_a_pinned_package_is_installed_verified_used_and_stamped(pinned: ToolkitSpec, tmp_path: Path) -> None:
+    lines: list[str] = []
+    environment = build(pinned, progress=lines.append)
+    assert environment.folder is not None
+    assert environment.folder.parent == tmp_path / "cache" / "toolkits"
+    version, file = ask_version(pinned, environment)
+    assert version == "1.17.0"
+    assert Path(file).is_relative_to(environment.folder)
+    assert any("six" in line for line in lines)
+    assert environment.stamp() == {
+        "name": "demo",
+        "source": "pinned",
+        "origin": None,
+        "python": environment.python_version,
+        "packages": ["six==1.17.0"],
+        "files": {"six.py": SIX_FILE},
+    }
+    lines.clear()
+    assert asyncio.run(ensure(pinned, install=False, progress=lines.append)) == environment
+    assert lines == []
+
+
+@pytest.mark.timeout(600)
+def test_an_upstream_file_that_changed_is_refused_by_name_with_the_remedy(pinned: ToolkitSpec) -> None:
+    environment = build(pinned)
+    assert environment.folder is not None
+    (file,) = environment.folder.glob("lib/*/site-packages/six.py")
+    file.write_bytes(file.read_bytes() + b"# changed\n")
+
+    def check(error: ToolkitError) -> None:
+        assert SIX_FILE in error.message
+        assert hashlib.sha256(file.read_bytes()).hexdigest() in error.message
+        assert f"remove {environment.folder} and run `evalcore setup demo`" in str(error.hint)
+
+    with pytest.raises(ToolkitError, match=r"six\.py is not the pinned file") as caught:
+        asyncio.run(ensure(pinned, install=False))
+    check(caught.value)
+    with pytest.raises(ToolkitError, match=r"six\.py is not the pinned file") as caught:
+        ask_version(pinned, environment)  # a worker's first start looks again
+    check(caught.value)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"requirements": (attrs.evolve(SIX, hashes=("sha256:" + "2" * 64,)),)}, "a download is not what was pinned"),
+        ({"files": {"six.py": "3" * 64}}, r"six\.py is not the pinned file"),
+        ({"files": {"seven.py": "3" * 64}}, "it is missing"),
+        ({"imports": ("seven",)}, "does not import"),
+        ({"requirements": (attrs.evolve(SIX, version="1.99999"),)}, "cannot be downloaded"),
+    ],
+    ids=["wheel", "file", "missing file", "import", "version"],
+)
+def test_what_is_not_as_pinned_is_never_taken_for_ready(pinned: ToolkitSpec, change: dict[str, Any], said: str) -> None:
+    other = attrs.evolve(pinned, **change)
+    for _ in range(2):
+        with pytest.raises(ToolkitError, match=said) as caught:
+            build(other)
+        assert caught.value.exit_code == 4
+        with pytest.raises(ToolkitError, match="is not set up here"):
+            asyncio.run(ensure(other, install=False))
+
+
+def test_what_is_absent_names_the_command_that_brings_it(pinned: ToolkitSpec) -> None:
+    with pytest.raises(ToolkitError, match="demo is not set up here") as caught:
+        asyncio.run(ensure(pinned, install=False, selector="demo-simple"))
+    assert caught.value.hint == "run `evalcore setup demo-simple`"
+    assert caught.value.exit_code == 4
+
+
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+
+
+def test_without_a_network_the_command_to_run_later_is_named(
+    pinned: ToolkitSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offline(monkeypatch)
+    with pytest.raises(ToolkitError, match="demo cannot be downloaded") as caught:
+        build(pinned, selector="demo-simple")
+    assert "`evalcore setup demo-simple`" in str(caught.value.hint)
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.timeout(600)
+def test_two_processes_that_build_at_once_build_once(pinned: ToolkitSpec, tmp_path: Path) -> None:
+    code = f"""
+import asyncio
+from evalcore.toolkits.environment import ensure
+from evalcore.values.toolkit import *
+six = Requirement("six", "1.17.0", {SIX.hashes!r})
+spec = ToolkitSpec("demo", (six,), ">=3.10", "demo_pack.worker", {{"six.py": {SIX_FILE!r}}}, ("six",))
+print(asyncio.run(ensure(spec, install=True, progress=print)).folder)
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    async def main() -> list[list[str]]:
+        runs = [run([sys.executable, "-c", code], timeout_s=10 * SLOW_S, env=env) for _ in range(2)]
+        return [done.stdout.decode().splitlines() for done in await asyncio.gather(*runs)]
+
+    outputs = asyncio.run(main())
+    assert outputs[0][-1] == outputs[1][-1]
+    made = [line for lines in outputs for line in lines if "making an environment" in line]
+    assert len(made) == 1
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("damage", ["marker", "python"])
+def test_a_half_built_or_broken_environment_is_built_anew(pinned: ToolkitSpec, damage: str) -> None:
+    folder = build(pinned).folder
+    assert folder is not None
+    if damage == "marker":
+        (folder / "evalcore-toolkit.json").unlink()
+        (folder / "half").touch()
+    else:
+        (folder / "bin" / "python").unlink()
+        (folder / "bin" / "python").symlink_to("/no/such/python")
+    with pytest.raises(ToolkitError, match="is not set up"):
+        asyncio.run(ensure(pinned, install=False))
+    assert ask_version(pinned, build(pinned))[0] == "1.17.0"
+    assert not (folder / "half").exists()
+
+
+@pytest.mark.timeout(600)
+def test_a_build_that_is_cancelled_leaves_nothing_that_looks_ready(pinned: ToolkitSpec, tmp_path: Path) -> None:
+    async def main() -> None:
+        began = asyncio.Event()
+        building = asyncio.create_task(ensure(pinned, install=True, progress=lambda _: began.set()))
+        await began.wait()
+        building.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await building
+
+    asyncio.run(main())
+    assert [path.suffix for path in (tmp_path / "cache" / "toolkits").iterdir()] == [".lock"]
+    assert ask_version(pinned, build(pinned))[0] == "1.17.0"
+
+
+# ── overrides ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_checkout_is_used_unverified_and_stamped_with_what_it_holds(spec: ToolkitSpec, tmp_path: Path) -> None:
+    async def scenario(toolkit: Toolkit) -> None:
+        stamp = await toolkit.stamp()
+        assert stamp["source"] == "checkout"
+        assert stamp["origin"] == str(tmp_path / "checkout")
+        assert stamp["files"] == {"upstream.py": spec.files["upstream.py"], "missing.py": None}
+        assert stamp["upstream"] == {"upstream": "1.0"}
+        assert stamp["worker"] == hashlib.sha256(WORKER.encode()).hexdigest()
+
+    with_toolkit(spec, scenario)
+
+
+@pytest.mark.timeout(600)
+def test_a_checkout_goes_before_the_pinned_packages(
+    pinned: ToolkitSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "six" / "src"
+    source.mkdir(parents=True)
+    (source / "six.py").write_text("__version__ = 'mine'")
+    monkeypatch.setenv("EVALCORE_TOOLKIT_DEMO", str(tmp_path / "six"))
+    with pytest.raises(ToolkitError, match="is not set up"):
+        asyncio.run(ensure(pinned, install=False))
+    environment = build(pinned)
+    assert ask_version(pinned, environment) == ["mine", str(source / "six.py")]
+    assert environment.stamp()["source"] == "checkout"
+
+
+@pytest.mark.timeout(600)
+def test_a_requirement_takes_the_place_of_the_pinned_one(pinned: ToolkitSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    pinned_folder = build(pinned).folder
+    monkeypatch.setenv("EVALCORE_TOOLKIT_DEMO", "six==1.16.0")
+    environment = build(pinned)
+    assert environment.folder != pinned_folder
+    assert ask_version(pinned, environment)[0] == "1.16.0"
+    stamp = environment.stamp()
+    assert (stamp["source"], stamp["origin"], stamp["packages"]) == ("requirement", "six==1.16.0", ["six==1.16.0"])
+
+
+@pytest.mark.parametrize("value", ["./no/such/folder", "six ==", "https://user:pass@example.test/x"])
+def test_an_override_that_is_nothing_names_its_variable(
+    spec: ToolkitSpec, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("EVALCORE_TOOLKIT_DEMO", value)
+    with pytest.raises(ConfigError, match="EVALCORE_TOOLKIT_DEMO") as caught:
+        asyncio.run(ensure(spec, install=False))
+    assert "pass@" not in caught.value.message
+
+
+def test_a_stamp_holds_no_password(spec: ToolkitSpec, tmp_path: Path) -> None:
+    origin = "pack @ git+https://user:token@example.test/repo"
+    environment = Environment(spec, "requirement", Path(sys.executable), "3.11.7", tmp_path, origin)
+    assert environment.stamp()["origin"] == "pack @ git+https://***@example.test/repo"
