@@ -113,15 +113,31 @@ def check_calls(path: Path, package: str, tree: ast.Module) -> Iterator[Breach]:
 def check_plugins(root: Path) -> Iterator[Breach]:
     """A plugin's entry module is thin (architecture §5), and no plugin reaches what is only to be had through hooks."""
     for source in sorted(root.glob("plugins/*/src")):
-        for path, package, tree in modules_under(source):
+        modules = {f"{module.package}.{module.path.stem}": module for module in modules_under(source)}
+        for path, package, tree in modules.values():
             for name, line in imports_of(tree, package):
                 if is_under(name, CORE_PARTS_CLOSED_TO_PLUGINS):
                     yield Breach(path, line, "plugin-uses-hooks", f"a plugin imports {name}")
-                elif path.name == THIN_PLUGIN_MODULE and not is_thin(name):
-                    yield Breach(path, line, "thin-plugin", f"an entry module imports {name}")
+        for name, module in modules.items():
+            if module.path.name == THIN_PLUGIN_MODULE:
+                yield from check_thin(name, modules)
 
 
-def is_thin(name: str) -> bool:
+def check_thin(entry: str, modules: dict[str, Module]) -> Iterator[Breach]:
+    """An entry module, and what it imports of its own plugin, import the standard library and the hooks alone."""
+    waiting, seen = [entry], {entry}
+    while waiting:
+        path, package, tree = modules[waiting.pop()]
+        for name, line in imports_of(tree, package):
+            own = next((module for module in (name, name.rpartition(".")[0]) if module in modules), None)
+            if own is not None and own not in seen:
+                seen.add(own)
+                waiting.append(own)
+            elif own is None and not is_free(name):
+                yield Breach(path, line, "thin-plugin", f"an entry module imports {name}")
+
+
+def is_free(name: str) -> bool:
     """Whether an entry module may import `name`: the standard library, and the hooks."""
     return name.partition(".")[0] in sys.stdlib_module_names or is_under(name, ("evalcore.hookspecs",))
 

@@ -214,7 +214,6 @@ def test_the_core_imports_no_plugin(tree: Path, package: str, statement: str) ->
         ("adapter.py", "import evalcore.cli.main", "plugin-uses-hooks"),
         ("adapter.py", "from evalcore import testing", "plugin-uses-hooks"),
         ("plugin.py", "from evalcore.engine import trial", "thin-plugin"),
-        ("plugin.py", "from .adapter import ZooAdapter", "thin-plugin"),
         ("plugin.py", "import numpy", "thin-plugin"),
     ],
 )
@@ -227,3 +226,17 @@ def test_a_plugin_uses_hooks_and_its_entry_module_is_thin(tree: Path, module: st
         file.write(f"{statement}\n")
     (line,) = breaches_of(tree, f"plugins/zoo/src/evalcore_zoo/{module}")
     assert f": {rule}: " in line
+
+
+@pytest.mark.parametrize("statement", ["from .animals import NAMES", "from evalcore_zoo import animals"])
+def test_an_entry_module_may_import_data_of_its_own_and_answers_for_it(tree: Path, statement: str) -> None:
+    package = tree / "plugins" / "zoo" / "src" / "evalcore_zoo"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "plugin.py").write_text(f"{statement}\n")
+    (package / "animals.py").write_text("from typing import Final\nNAMES: Final = ('ape',)\n")
+    assert breaches_of(tree, "plugins/zoo/src/evalcore_zoo/animals.py") == []
+    assert breaches_of(tree, "plugins/zoo/src/evalcore_zoo/plugin.py") == []
+    (package / "animals.py").write_text("import numpy\nNAMES = ('ape',)\n")
+    (line,) = breaches_of(tree, "plugins/zoo/src/evalcore_zoo/animals.py")
+    assert ":1: thin-plugin: an entry module imports numpy" in line

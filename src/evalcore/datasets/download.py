@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -32,13 +33,13 @@ async def fetch(
     target = folder / pinned.name
     async with locked(target.with_name(f".{target.name}.lock")):
         if target.exists():
-            verify(target, pinned.sha256)
+            await asyncio.to_thread(verify, target, pinned.sha256)
             return target
         if pinned.url is None:
             raise InfraError(f"{target} is missing", hint=f"put the file with sha256 {pinned.sha256} there")
         part = target.with_name(f"{target.name}.part")
         await _download(pinned, pinned.url, part, progress, client)
-        _accept(part, target, pinned)
+        await asyncio.to_thread(_accept, part, target, pinned)
     return target
 
 

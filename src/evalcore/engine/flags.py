@@ -123,7 +123,7 @@ class _FlagArm:
     axes: dict[str, JSONValue]
 
     def takes(self, axis: AxisInfo, vocabulary: Vocabulary) -> bool:
-        """Whether it takes the axis. Wrong if it does not, unless it is a control: those keep out of what is for all."""
+        """Whether it takes the axis. Wrong if not, unless it is a control: those keep out of what is for all arms."""
         model = self.axes.get("model", vocabulary.default("model"))
         provider = vocabulary.provider(model) if uses_model(self.harness) else None
         if takes(axis, self.harness, provider):

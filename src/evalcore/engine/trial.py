@@ -9,7 +9,8 @@ import asyncio
 import shutil
 import tempfile
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+import types
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -175,12 +176,38 @@ async def _line(
 async def _stage(name: str, work: Coroutine[Any, Any, T]) -> T:
     """One stage other than the harness: bounded in time, and whatever escapes it is infrastructure."""
     try:
-        async with asyncio.timeout(STAGE_S):
-            return await work
+        return await _bounded(work)
     except TimeoutError as error:
         raise InfraError(f"{name} did not end within {STAGE_S:g} s") from error
     except Exception as error:
         raise as_infra(error, name) from error
+
+
+async def _bounded(work: Coroutine[Any, Any, T]) -> T:
+    """Await `work` for STAGE_S at most. Most stages end without ever waiting: they pay for no timer. Raises TimeoutError."""
+    try:
+        waiting = work.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    async with asyncio.timeout(STAGE_S):
+        return await _continued(work, waiting)
+
+
+@types.coroutine
+def _continued(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
+    """Go on with a coroutine that has begun and now waits for `waiting`."""
+    try:
+        while True:
+            try:
+                answer = yield waiting
+            except BaseException as error:  # cancellation goes where it would have gone
+                waiting = work.throw(error)
+            else:
+                waiting = work.send(answer)
+    except StopIteration as done:
+        value: T = done.value
+        return value
 
 
 def _record_start(trial: LiveTrial) -> None:
@@ -276,15 +303,14 @@ def _channel(cell: Cell, trial: LiveTrial, meter: Meter) -> MemoryChannel | None
 
 def _record_exit(recorder: AttemptRecorder, claim: HarnessExit | None, outcome: Exit | Void) -> None:
     if claim is not None:
-        recorder.record(
-            "harness.exit",
-            claim=claim.claim,
-            answer=claim.answer,
-            exit_code=claim.exit_code,
-            evidence=claim.evidence,
-        )
+        fields: JSONObject = {"claim": claim.claim, "evidence": claim.evidence}
+        recorder.record("harness.exit", **fields, **_set(answer=claim.answer, exit_code=claim.exit_code))
     if isinstance(outcome, Exit):
-        recorder.record("exit", kind=outcome.kind, limit=outcome.limit, detail=outcome.detail)
+        recorder.record("exit", kind=outcome.kind, **_set(limit=outcome.limit, detail=outcome.detail))
+
+
+def _set(**fields: JSONValue) -> JSONObject:
+    return {k: v for k, v in fields.items() if v is not None}
 
 
 async def _close(trial: LiveTrial) -> None:
@@ -315,8 +341,7 @@ async def grade(
     """The native grader's verdict; its failure is a grader_error, never a failed task. Only cancellation is raised."""
     began = time.perf_counter()
     try:
-        async with asyncio.timeout(STAGE_S):
-            verdict = await cell_grader.grade(task, deliverable, evidence, reader, judge)
+        verdict = await _bounded(cell_grader.grade(task, deliverable, evidence, reader, judge))
         fault = None if isinstance(verdict, Verdict) else f"returned {type(verdict).__name__}, no verdict"
     except TimeoutError:
         fault = f"did not answer within {STAGE_S:g} s"

@@ -125,7 +125,7 @@ class _Protocol(asyncio.SubprocessProtocol):
         else:
             callback(data)
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         ended = self.ended.get(fd)
         if ended is not None and not ended.done():
             self.readers[fd].feed_eof()

@@ -126,10 +126,7 @@ def _notes(report: Report, cells: Sequence[Cell], console: Console) -> None:
     """What must be known beside the numbers above."""
     selector = cells[0].benchmark.selector
     texts = [note.text for note in report.notes if note.benchmark == selector]
-    texts += _per_cell(cells, lambda cell: [note for note in cell.notes if note != CONTROL])
-    texts += _per_cell(cells, _about_solved)
-    texts += _per_cell([cell for cell in cells if not cell.arm.control], _unknown_effort)
-    texts += _per_cell(cells, lambda cell: [f"flags: {', '.join(counted(cell.flags))}"] if cell.flags else [])
+    texts += _per_cell(cells, _about)
     if texts:
         console.print()
         _bullets([("", text) for text in texts], console)
@@ -238,6 +235,14 @@ CONTROLS: Final = (
     Column(("trials", "graded"), _trials),
     Column(("how the", "control ended"), _ended, justify="left"),
 )
+
+
+def _about(cell: Cell) -> list[str]:
+    """Everything that must be known about one row."""
+    texts = [note for note in cell.notes if note != CONTROL] + _about_solved(cell)
+    if not cell.arm.control:
+        texts += _unknown_effort(cell)
+    return [*texts, *([f"flags: {', '.join(counted(cell.flags))}"] if cell.flags else [])]
 
 
 def _about_solved(cell: Cell) -> list[str]:

@@ -70,7 +70,7 @@ class Environment:
     def stamp(self) -> JSONObject:
         """What a run records: source, interpreter, what is installed, and the digests of the upstream files."""
         files: dict[str, JSONValue] = dict(self.files())
-        packages: list[JSONValue] = list(installed(self.folder)) if self.folder else []
+        packages: list[JSONValue] = list(installed(self.folder, self.spec)) if self.folder else []
         return {
             "name": self.spec.name,
             "source": self.source,

@@ -22,6 +22,7 @@ from evalcore.toolkits.interpreters import Interpreter
 from evalcore.values.toolkit import Requirement, ToolkitSpec
 
 Progress = Callable[[str], None]
+_INSTALLERS = frozenset({"pip", "setuptools", "wheel"})
 _VENV_S = 300.0
 _PIP_S = 3600.0
 _IMPORT_S = 600.0  # the first import of a large package compiles and reads thousands of files
@@ -35,9 +36,12 @@ _FLAGS = (
 )
 _OFFLINE = re.compile(
     r"from versions: none|NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|Connection (refused|broken)"
-    r"|Failed to establish a new connection|Network is unreachable|No matching distribution found"
+    r"|Failed to establish a new connection|Network is unreachable"
 )
-_BAD_HASH = re.compile(r"Expected sha256 (?P<expected>[0-9a-f]{64}).*?Got\s+(?P<found>[0-9a-f]{64})", re.DOTALL)
+_BAD_HASH = re.compile(
+    r"(?P<package>\S+) from \S.*\n\s+Expected sha256 (?P<expected>[0-9a-f]{64})(.|\n)*?Got\s+(?P<found>[0-9a-f]{64})"
+)
+_NO_WHEEL = re.compile(r"No matching distribution found for (?P<package>\S+)")
 
 
 async def build(
@@ -83,10 +87,15 @@ def site_packages(folder: Path) -> Path:
     return next(iter(sorted(folder.glob("lib/*/site-packages"))), folder / "lib" / "site-packages")
 
 
-def installed(folder: Path) -> list[str]:
-    """What an environment holds, as `name==version`, sorted."""
-    names = (path.name.removesuffix(".dist-info") for path in site_packages(folder).glob("*.dist-info"))
-    return sorted(name.replace("-", "==", 1) for name in names)
+def installed(folder: Path, spec: ToolkitSpec) -> list[str]:
+    """What an environment holds, as `name==version`, sorted; without installers that nobody asked for."""
+    wanted = {canonicalize_name(requirement.name) for requirement in spec.requirements}
+    names = (path.name.removesuffix(".dist-info").partition("-") for path in site_packages(folder).glob("*.dist-info"))
+    return sorted(
+        f"{name}=={version}"
+        for name, _, version in names
+        if name not in _INSTALLERS or canonicalize_name(name) in wanted
+    )
 
 
 def _pinned_requirements(spec: ToolkitSpec, replacement: str | None) -> list[str]:
@@ -145,9 +154,9 @@ def _explain(done: Completed, spec: ToolkitSpec, setup: str) -> ToolkitError:
     output = (done.stdout + b"\n" + done.stderr).decode(errors="replace")
     if mismatch := _BAD_HASH.search(output):
         return ToolkitError(
-            f"toolkit {spec.name}: a download is not what was pinned: sha256 {mismatch['found']}, "
-            f"expected {mismatch['expected']}",
-            hint="the package index serves another file; nothing was installed",
+            f"toolkit {spec.name}: the download of {mismatch['package']} is not what was pinned: "
+            f"sha256 {mismatch['found']}, expected {mismatch['expected']} or another that the toolkit lists",
+            hint="the package index serves another file, or the toolkit does not know this platform's; nothing is kept",
         )
     if "No space left on device" in output:
         return ToolkitError(
@@ -157,6 +166,11 @@ def _explain(done: Completed, spec: ToolkitSpec, setup: str) -> ToolkitError:
         return ToolkitError(
             f"toolkit {spec.name} cannot be downloaded: {_last_line(done)}",
             hint=f"where a package index can be reached (PIP_INDEX_URL, PIP_FIND_LINKS), run `{setup}`",
+        )
+    if missing := _NO_WHEEL.search(output):
+        return ToolkitError(
+            f"toolkit {spec.name}: the package index has no wheel of {missing['package']} for this Python and platform",
+            hint="another Python in the toolkit's range may have one: set EVALCORE_PYTHON to its path",
         )
     return ToolkitError(f"toolkit {spec.name} cannot be installed: {_last_line(done)}", hint=f"run `{setup}` again")
 
@@ -175,4 +189,5 @@ def _last_line(done: Completed) -> str:
     """The last line that says what is wrong: pip's own errors first, then anything."""
     lines = [line.strip() for line in (done.stdout + b"\n" + done.stderr).decode(errors="replace").splitlines()]
     errors = [line for line in lines if line.startswith("ERROR:")]
-    return next(reversed(errors or [line for line in lines if line]), f"exit code {done.exit_code}")[:500]
+    last = next(reversed(errors or [line for line in lines if line]), f"exit code {done.exit_code}")
+    return last.removeprefix("ERROR: ")[:500]

@@ -44,7 +44,7 @@ class Command:
 class Request:
     """One request on its way. `timeout_s` bounds the worker's own time, without queue and callbacks."""
 
-    __slots__ = ("context", "failure", "future", "line", "method", "on_callback", "session", "timeout_s")
+    __slots__ = ("context", "failure", "future", "line", "method", "number", "on_callback", "session", "timeout_s")
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class Request:
         session: str | None,
         on_callback: Callback | None,
     ) -> None:
+        self.number = number
         self.method = method
         self.timeout_s = timeout_s
         self.session = session
@@ -258,11 +259,17 @@ class Worker:
             self._condemn("died", f"its worker's answer was over {_LARGEST_REPLY >> 20} MiB, and it was ended")
 
     def _receive(self, line: bytes) -> None:
+        if not self._greeting.done() and not line.startswith((b'{"ready":', b'{"broken":')):
+            self._keep_last_words(line + b"\n")  # a .pth file of upstream's may print before our loop begins
+            return
         try:
             frame = json.loads(line.decode("ascii"))
-            if "id" not in frame:
+            if not self._greeting.done():
                 self._greet(frame)
-            elif "call" in frame:
+                return
+            if frame["id"] != self.in_flight[0].number:
+                raise LookupError("answers come in the order of the requests")
+            if "call" in frame:
                 self._serve_call(self.in_flight[0], frame)
             elif "fault" in frame:
                 request = self._answered()
@@ -273,8 +280,6 @@ class Worker:
             self._garbled(line, error)
 
     def _greet(self, frame: dict[str, Any]) -> None:
-        if self._greeting.done():
-            raise ValueError("a second greeting")
         if "broken" in frame:
             text = str(frame["broken"]).strip()
             self._last_words = text.encode(errors="replace")

@@ -1,0 +1,96 @@
+"""The two streams. Results go to standard output, everything else to standard error; both clean what they are given."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evalcore.report.words import safe
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDEST: Final = 120  # columns that running text keeps to
+
+
+def clean(text: str) -> str:
+    """`text` with its line breaks, and without anything else that could steer a terminal."""
+    return "\n".join(safe(line.expandtabs(4)) for line in text.split("\n"))
+
+
+def say(text: str = "") -> None:
+    """One or more lines of the result."""
+    click.echo(clean(text))
+
+
+def tell(text: str = "") -> None:
+    """One or more lines beside the result."""
+    click.echo(clean(text), err=True)
+
+
+def say_json(value: object) -> None:
+    """The result as one JSON document, in ASCII: a terminal has nothing to obey in it."""
+    click.echo(json.dumps(strict(value), indent=2))
+
+
+def strict(value: object) -> object:
+    """`value` with NaN and the infinities, which JSON does not have, as text."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(k): strict(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [strict(v) for v in value]
+    return value
+
+
+def console() -> Console:
+    """Standard output as rich sees it. What is printed to it must be clean already."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def width() -> int:
+    """Columns of text: the terminal's, or 100 where there is none."""
+    return min(WIDEST, shutil.get_terminal_size((100, 24)).columns)
+
+
+def say_table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), indent: int = 0) -> None:
+    """Aligned columns; the last one is wrapped to the width of the page."""
+    shown = [[safe(cell) for cell in row] for row in ([head, *rows] if head else rows)]
+    if not shown:
+        return
+    widths = [max(len(row[i]) for row in shown) for i in range(len(shown[0]) - 1)]
+    margin = indent + sum(widths) + 2 * len(widths)
+    room = max(24, width() - margin)
+    for row in shown:
+        start = " " * indent + "".join(f"{cell:<{w}}  " for cell, w in zip(row, widths, strict=False))
+        lines = textwrap.wrap(row[-1], room, break_long_words=False, break_on_hyphens=False) or [""]
+        click.echo((start + lines[0]).rstrip())
+        for line in lines[1:]:
+            click.echo(" " * margin + line)
+
+
+def tell_paragraph(text: str) -> None:
+    """Running text beside the result, wrapped."""
+    tell(textwrap.fill(" ".join(text.split()), width(), break_long_words=False, break_on_hyphens=False))
+
+
+def on_terminal() -> bool:
+    """Whether somebody is there to be asked, and to see the question."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def lenient_streams() -> None:
+    """A terminal or pipe that cannot show a character gets its number instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
