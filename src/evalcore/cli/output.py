@@ -86,11 +86,3 @@ def tell_paragraph(text: str) -> None:
 def on_terminal() -> bool:
     """Whether somebody is there to be asked, and to see the question."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def lenient_streams() -> None:
-    """A terminal or pipe that cannot show a character gets its number instead of an error."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")

@@ -6,12 +6,12 @@ from typing import Final, cast
 
 from evalcore.contracts import JudgeReplies, Services
 from evalcore.errors import GraderError
-from evalcore.values.json import JSONObject, JSONValue, digest
+from evalcore.values.json import JSONObject, JSONValue, digest, exact_text
 from evalcore.values.task import Task
 from evalcore.values.trace import TraceReader, exit_kind
 from evalcore.values.trial import Deliverable, Evidence, Verdict
 
-GRADE_S: Final = 60.0  # a verdict takes 2 ms; the worker itself stops at 20 s of processor time
+GRADE_S: Final = 120.0  # a verdict takes 2 ms; the worker itself stops at 20 s of processor time
 ALL_CALLS: Final = "all calls of the loop"
 DECISIONS: Final = frozenset({"completed", "refused"})  # exits by which an agent can be said to have called nothing
 
@@ -74,5 +74,5 @@ class BfclGrader:
 
 
 def _as_sent(call: JSONObject) -> JSONObject:
-    """A call for the native decoder: an object, or else the text of the arguments as the agent sent it."""
-    return {"name": call["name"], "arguments": call["raw"] if "raw" in call else call["arguments"]}
+    """A call for the native decoder, its arguments as JSON text: what no pipe can carry as a value, text can."""
+    return {"name": call["name"], "arguments": call["raw"] if "raw" in call else exact_text(call["arguments"])}

@@ -1,0 +1,43 @@
+"""From a run's directory to its report: one pass over the ledgers, no trace read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import evolve
+
+from evalcore.contracts import Metric
+from evalcore.engine.store import gradings_of, read_attempts, read_gradings, read_stamp
+from evalcore.errors import UnknownNameError
+from evalcore.report.build import ReportBuilder
+from evalcore.report.model import Report
+from evalcore.values.descriptors import MetricInfo
+from evalcore.values.faults import nearest
+from evalcore.values.stamp import RunStamp
+
+
+def load_report(path: Path, grading: str | None = None, metrics: Sequence[tuple[MetricInfo, Metric]] = ()) -> Report:
+    """The report of the run at `path`, by the grading it was made with or another, named by its digest or a part of it.
+
+    Raises ConfigError if there is no such run or grading.
+    """
+    stamp = read_stamp(path)
+    chosen = choose_grading(path, stamp, grading)
+    builder = ReportBuilder(stamp if chosen == stamp.grading else evolve(stamp, grading=chosen), metrics)
+    verdicts = {g.attempt: g for g in read_gradings(path, chosen)}
+    for attempt in read_attempts(path):
+        builder.add(attempt, verdicts.pop(attempt.id, None))
+    return builder.finish()
+
+
+def choose_grading(path: Path, stamp: RunStamp, wanted: str | None) -> str:
+    """The grading whose digest begins with `wanted`; the stamp's own by default. Raises UnknownNameError."""
+    if wanted is None or wanted == stamp.grading:
+        return stamp.grading
+    known = gradings_of(path)
+    matching = [digest for digest in known if digest.startswith(wanted)]
+    if len(matching) == 1:
+        return matching[0]
+    hint = f"the run has {', '.join(known) or 'none'}"
+    raise UnknownNameError("grading", wanted, nearest=matching or nearest(wanted, known), hint=hint)
