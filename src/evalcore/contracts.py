@@ -84,6 +84,7 @@ class Services(Protocol):
     def environment(self) -> Mapping[str, str]: ...
     @property
     def base(self) -> Path: ...  # what relative paths in a study are relative to
+    def hide(self, secret: str) -> None: ...  # keeps a key out of everything that the run stores
     async def toolkit(self, name: str) -> ToolkitHandle: ...
 
 

@@ -62,25 +62,26 @@ def width() -> int:
     return min(WIDEST, shutil.get_terminal_size((100, 24)).columns)
 
 
-def say_table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), indent: int = 0) -> None:
+def table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), indent: int = 0) -> str:
     """Aligned columns; the last one is wrapped to the width of the page."""
     shown = [[safe(cell) for cell in row] for row in ([head, *rows] if head else rows)]
     if not shown:
-        return
+        return ""
     widths = [max(len(row[i]) for row in shown) for i in range(len(shown[0]) - 1)]
     margin = indent + sum(widths) + 2 * len(widths)
     room = max(24, width() - margin)
+    lines = []
     for row in shown:
         start = " " * indent + "".join(f"{cell:<{w}}  " for cell, w in zip(row, widths, strict=False))
-        lines = textwrap.wrap(row[-1], room, break_long_words=False, break_on_hyphens=False) or [""]
-        click.echo((start + lines[0]).rstrip())
-        for line in lines[1:]:
-            click.echo(" " * margin + line)
+        wrapped = textwrap.wrap(row[-1], room, break_long_words=False, break_on_hyphens=False) or [""]
+        lines.append((start + wrapped[0]).rstrip())
+        lines += [" " * margin + line for line in wrapped[1:]]
+    return "\n".join(lines)
 
 
-def tell_paragraph(text: str) -> None:
-    """Running text beside the result, wrapped."""
-    tell(textwrap.fill(" ".join(text.split()), width(), break_long_words=False, break_on_hyphens=False))
+def paragraph(text: str) -> str:
+    """Running text, wrapped to the width of the page."""
+    return textwrap.fill(" ".join(text.split()), width(), break_long_words=False, break_on_hyphens=False)
 
 
 def on_terminal() -> bool:

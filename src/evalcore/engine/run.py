@@ -32,7 +32,6 @@ from evalcore.plugins import Registry
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import Study
 from evalcore.values.trial import Attempt, Grading, TrialKey
-from evalcore.wires.recorder import Redactor
 
 _log = logging.getLogger("evalcore")
 
@@ -42,7 +41,6 @@ class RunOptions:
     """How a run is carried out; nothing here changes a result."""
 
     concurrency: int = DEFAULT_CONCURRENCY
-    redactor: Redactor = Redactor()
     watch: Callable[[Plan, Progress], Awaitable[None]] | None = None  # runs beside the trials until it is cancelled
     on_stop: Callable[[int], None] | None = None  # told of each Ctrl-C: 1, then 2
 
@@ -196,7 +194,7 @@ async def _carry_out(
     """Run what is missing, with signals handled and watchers told."""
     services.blobs = FileBlobs(path)
     held = lock or RunLock(path)
-    ledger = Ledger(path, plan.stamp.grading, options.redactor)
+    ledger = Ledger(path, plan.stamp.grading, services.redactor)
     runner = Runner(
         plan,
         path,
@@ -218,7 +216,10 @@ async def _carry_out(
         await ledger.close()
         if lock is None:
             held.release()
-    registry.manager.hook.evalcore_run_finished(run=path)
+    try:
+        registry.manager.hook.evalcore_run_finished(run=path)
+    except Exception as error:  # an observer only watches
+        _log.warning("a run observer failed: %s: %s", type(error).__name__, error)
     return end
 
 

@@ -174,6 +174,8 @@ class Runner:
         seed = trial_seed(self._plan.study.seed, key)
         executed = await execute(cell, task, key, number, seed, self._clock, self._budget)
         attempt = await self._ledger.executed(executed.attempt, executed.lines)
+        if attempt.void is not None and attempt.void.kind == "interrupted":
+            raise asyncio.CancelledError  # what it used is on record; now stop, as was asked
         grading = None
         if executed.deliverable is not None and executed.evidence is not None:
             grading = await grade(cell.grader, task, attempt, executed.deliverable, executed.evidence, executed.reader)

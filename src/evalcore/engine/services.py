@@ -16,6 +16,7 @@ from evalcore.errors import InfraError
 from evalcore.plugins import Registry
 from evalcore.values.descriptors import ToolkitInfo
 from evalcore.values.trial import BlobRef
+from evalcore.wires.recorder import Redactor
 
 if TYPE_CHECKING:
     from evalcore.toolkits.host import Toolkit
@@ -66,10 +67,15 @@ class LocalServices:
         self.clock = SystemClock()
         self.random = Random(seed)
         self.blobs: BlobStore = NoBlobs()
+        self.redactor = Redactor()
         self.environment: Mapping[str, str] = {k: v for k in _PLAIN if (v := os.environ.get(k)) is not None}
         self._workers = workers
         self._toolkits: dict[str, Toolkit] = {}
         self._lock = asyncio.Lock()
+
+    def hide(self, secret: str) -> None:
+        """Keep a value, such as a key, out of everything that the run stores."""
+        self.redactor.add(secret)
 
     async def toolkit(self, name: str) -> Toolkit:
         """A toolkit, its workers started when first used. Raises ToolkitError if it is not set up."""

@@ -117,7 +117,7 @@ class Executed:
 
 
 async def execute(cell: Cell, task: Task, key: TrialKey, number: int, seed: int, clock: Clock, budget: RunBudget) -> Executed:
-    """Run one attempt. Failures of the machine come back as a void attempt; only cancellation is raised."""
+    """Run one attempt. What is not the agent's doing comes back as a void attempt, also cancellation: kind `interrupted`."""
     recorder = AttemptRecorder(clock)
     meter = Meter(budget)
     started = clock.now()
@@ -127,6 +127,8 @@ async def execute(cell: Cell, task: Task, key: TrialKey, number: int, seed: int,
         outcome, deliverable, evidence = await _line(cell, task, key, number, seed, recorder, meter)
     except Exception as error:
         outcome = void_of(meter.failure or error)
+    except asyncio.CancelledError:
+        outcome = Void("interrupted", "stopped before it ended")
     if isinstance(outcome, Void):
         recorder.record("void", kind=outcome.kind, message=outcome.message)
         deliverable = evidence = None

@@ -44,7 +44,7 @@ def _of_benchmark(benchmark: BenchmarkStamp) -> list[str]:
         texts.append(f"dataset {dataset.name} {dataset.version} is {dataset.status}" + _after(dataset.status_note))
     if not benchmark.standard_limits:
         bounds = benchmark.limits.as_json()
-        given = ", ".join(f"{name} {bounds[name]:,}" for name in LIMIT_NAMES if bounds[name] is not None)
+        given = ", ".join(f"{name} {bounds[name]:,.10g}" for name in LIMIT_NAMES if bounds[name] is not None)
         texts.append(f"limits are stricter than the benchmark's own ({given}): not comparable with published results")
     return texts
 
