@@ -1,8 +1,8 @@
 """What a plugin can provide. This page is the reference; `docs/plugins.md` has a worked example of each hook.
 
-A distribution declares one entry point in the group `evalcore`; its value is a thin module that imports nothing but this
-one. Each function in it that is marked `@hookimpl` returns *descriptors*: a name, a line of summary, and the factory as
-`"package.module:attr"`. Nothing heavy is imported before it is used.
+A distribution declares one entry point in the group `evalcore`; its value is a thin module that imports nothing but
+this one. Each function in it that is marked `@hookimpl` returns *descriptors*: a name, a line of summary, and the
+factory as `"package.module:attr"`. Nothing heavy is imported before it is used.
 
     from evalcore.hookspecs import AdapterInfo, hookimpl
 
@@ -10,9 +10,9 @@ one. Each function in it that is marked `@hookimpl` returns *descriptors*: a nam
     def evalcore_adapters() -> list[AdapterInfo]:
         return [AdapterInfo("zoo-feeding", "which animal eats what", "evalcore_zoo.adapter:ZooAdapter")]
 
-A factory is called as `factory(services, info)`, an adapter's as `factory(services, info, selector)`, and returns the part
-whose Protocol stands in `evalcore.contracts`. Hooks are only ever added, and only ever gain arguments; a plugin that knows
-a newer hook than the core it meets marks it `@hookimpl(optionalhook=True)`.
+A factory is called as `factory(services, info)`, an adapter's as `factory(services, info, selector)`, and returns the
+part whose Protocol stands in `evalcore.contracts`. Hooks are only ever added, and only ever gain arguments; a plugin
+that knows a newer hook than the core it meets marks it `@hookimpl(optionalhook=True)`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def evalcore_harnesses() -> Sequence[HarnessInfo]:  # type: ignore[empty-body]
 
 @hookspec
 def evalcore_models() -> Sequence[ModelInfo]:  # type: ignore[empty-body]
-    """Providers behind the gateway; the name is what stands before the slash in `provider/model`. Makes a `Provider`."""
+    """Providers behind the gateway; the name is what stands before the slash. Factory makes a `Provider`."""
 
 
 @hookspec
@@ -149,7 +149,7 @@ def evalcore_importers() -> Sequence[ImporterInfo]:  # type: ignore[empty-body]
 
 @hookspec
 def evalcore_trial_finished(attempt: Attempt, grading: Grading | None) -> None:
-    """An attempt is durable, and graded if it could be. Observers only watch; an error in one is logged, nothing more."""
+    """An attempt is durable, and graded if it could be. Observers only watch: an error in one is logged."""
 
 
 @hookspec

@@ -1,7 +1,7 @@
 """Find, load and check plugins. A broken plugin is reported, and fatal only where it is the one asked for.
 
-pluggy's own entry-point loading is not enough: one ImportError would end the program, and a second distribution with the
-same name would silently lose. Stages, in order: conflict, version, import, validate.
+pluggy's own entry-point loading is not enough: one ImportError would end the program, and a second distribution with
+the same name would silently lose. Stages, in order: conflict, version, import, validate.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class PluginFailure:
     message: str
 
     def __str__(self) -> str:
-        return f"plugin {self.ref.name} ({self.ref.distribution} {self.ref.version}) failed at {self.stage}: {self.message}"
+        who = f"{self.ref.name} ({self.ref.distribution} {self.ref.version})"
+        return f"plugin {who} failed at {self.stage}: {self.message}"
 
 
 @frozen
@@ -105,7 +106,9 @@ class Registry:
         for caller in self.manager.get_hookcallers(module) or ():
             unknown = not caller.has_spec()
             if unknown and not all(impl.optionalhook for impl in caller.get_hookimpls() if impl.plugin is module):
-                nearest = difflib.get_close_matches(caller.name, [n for n in vars(hookspecs) if n.startswith("evalcore_")])
+                nearest = difflib.get_close_matches(
+                    caller.name, [n for n in vars(hookspecs) if n.startswith("evalcore_")]
+                )
                 hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
                 raise _invalid(ref, f"unknown hook {caller.name!r}{hint}")
 
@@ -115,16 +118,17 @@ class Registry:
         if function is None or getattr(function, "evalcore_impl", None) is None:
             return []
         try:
-            infos = list(function())
+            infos: list[Any] = list(function())
         except (Exception, SystemExit) as error:
             raise _invalid(ref, f"{hook} raised {type(error).__name__}: {error}") from error
+        kinds: Any = KINDS[hook]  # Any: a tuple of unrelated classes narrows to nothing useful
         for info in infos:
-            if not isinstance(info, KINDS[hook]):
+            if not isinstance(info, kinds):
                 wanted = " or ".join(k.__name__ for k in KINDS[hook])
                 raise _invalid(ref, f"{hook} must return {wanted}, not {type(info).__name__}")
-            other = self._found[hook].get(info.name)
-            if other is not None:
-                raise _invalid(ref, f"{hook}: {info.name!r} is already registered by {other.plugin!r}")
+            name: str = info.name
+            if (other := self._found[hook].get(name)) is not None:
+                raise _invalid(ref, f"{hook}: {name!r} is already registered by {other.plugin!r}")
         return infos
 
     def all(self, kind: type[T]) -> dict[str, T]:
@@ -154,7 +158,9 @@ class Registry:
 
     def plugin_of(self, kind: type, name: str) -> str:
         """The name of the plugin that registered a descriptor."""
-        return next(self._found[h][name].plugin for h, kinds in KINDS.items() if kind in kinds and name in self._found[h])
+        return next(
+            self._found[h][name].plugin for h, kinds in KINDS.items() if kind in kinds and name in self._found[h]
+        )
 
     def factory(self, info: d.Descriptor) -> Callable[..., Any]:
         """The object that a descriptor's `factory` names, imported now. Raises PluginError."""
@@ -188,7 +194,7 @@ def discover() -> list[PluginRef]:
 
 
 def load(blocked: Iterable[str] = (), only: Iterable[str] | None = None) -> Registry:
-    """The built-ins and every sound plugin. `only` names the plugins to load (None: all), `blocked` those to leave out."""
+    """The built-ins and every sound plugin. `only` names those to load (None: all), `blocked` those to leave out."""
     registry = Registry()
     registry.add(
         PluginRef("builtin", CORE, _core_version(), BUILTIN),
@@ -203,7 +209,7 @@ def load(blocked: Iterable[str] = (), only: Iterable[str] | None = None) -> Regi
             continue
         try:
             module = importlib.import_module(ref.module)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - one broken plugin is no reason to end
             registry.failures.append(PluginFailure(ref, "import", f"{type(error).__name__}: {error}"))
             continue
         registry.add(ref, module)

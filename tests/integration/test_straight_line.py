@@ -165,7 +165,7 @@ def test_resume_runs_what_is_missing_and_grades_what_was_only_executed(tmp_path:
     assert end == RunEnd("done") and len(notes) == 1
     ids = [a.id for a in read_attempts(run)]
     assert len(ids) == len(set(ids)) == 72
-    assert [a for a in ids[:50]] == [__import__("json").loads(x)["id"] for x in lines[:50]]
+    assert ids[:50] == [__import__("json").loads(x)["id"] for x in lines[:50]]
     assert outcomes(run)["oracle"] == ["pass"] * 24
 
 
@@ -179,7 +179,9 @@ def test_resume_refuses_a_run_whose_playbook_was_edited(tmp_path: Path) -> None:
 
 
 def test_an_oracle_without_gold_is_left_out_and_said(tmp_path: Path) -> None:
-    what = study(benchmarks=("toy-open", "toy-dialogues"), arms={"oracle": {"harness": "oracle"}, "noop": {"harness": "noop"}})
+    what = study(
+        benchmarks=("toy-open", "toy-dialogues"), arms={"oracle": {"harness": "oracle"}, "noop": {"harness": "noop"}}
+    )
     plan, _ = asyncio.run(carry_out(what, tmp_path))
 
     assert plan.notes == (
@@ -204,7 +206,8 @@ def test_an_unknown_task_is_named_with_the_nearest(tmp_path: Path) -> None:
 
 def test_a_void_attempt_is_retried_and_not_counted(tmp_path: Path) -> None:
     (tmp_path / "flaky.toml").write_text(
-        '[[reply]]\nmatch = { attempt = 1, task = "t0" }\nerror = { status = 503 }\n[[reply]]\ntext = "10 degrees in Bern"\n'
+        '[[reply]]\nmatch = { attempt = 1, task = "t0" }\nerror = { status = 503 }\n\n'
+        '[[reply]]\ntext = "10 degrees in Bern"\n'
     )
     arms = {"s": {"harness": "react", "model": "scripted/flaky.toml"}}
     _, end = asyncio.run(carry_out(study(repeats=1, benchmarks=("toy-weather:2",), arms=arms), tmp_path))
@@ -216,7 +219,9 @@ def test_a_void_attempt_is_retried_and_not_counted(tmp_path: Path) -> None:
 
 
 def test_a_fatal_provider_error_stops_the_run_and_keeps_everything(tmp_path: Path) -> None:
-    (tmp_path / "broke.toml").write_text('[[reply]]\nmatch = { task = "t1" }\nerror = { status = 401 }\n[[reply]]\ntext = "hi"\n')
+    (tmp_path / "broke.toml").write_text(
+        '[[reply]]\nmatch = { task = "t1" }\nerror = { status = 401 }\n[[reply]]\ntext = "hi"\n'
+    )
     arms = {"s": {"harness": "react", "model": "scripted/broke.toml"}}
     _, end = asyncio.run(carry_out(study(repeats=1, arms=arms), tmp_path, concurrency=1))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
+from rich.console import Console
 
 from evalcore.report.build import ReportBuilder
 from evalcore.report.model import Cell, Report
+from evalcore.report.text import render
 from evalcore.values.arm import Arm
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
 from evalcore.values.task import Dataset, Limits
@@ -97,3 +100,17 @@ def cell(pairs: Iterable[Pair], run: RunStamp | None = None, **options: object) 
 
 
 LIMITED = evolve(BFCL, limits=Limits(tokens=200_000, wall_s=600.0), standard_limits=False)
+
+
+def shown(whole: Report, width: int = 100) -> str:
+    """What the text renderer prints."""
+    console = Console(file=io.StringIO(), width=width)
+    render(whole, console)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def flat(text: str) -> str:
+    """The same with every run of spaces, line breaks and middle dots as one space."""
+    return " ".join(text.replace("·", " ").split())

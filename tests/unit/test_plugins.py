@@ -35,7 +35,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         info = tmp_path / f"{module}-1.0.dist-info"
         info.mkdir()
         title = distribution or f"evalcore-{name}"
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {title}\nVersion: 1.0\nRequires-Dist: {requires}\n")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {title}\nVersion: 1.0\nRequires-Dist: {requires}\n"
+        )
         (info / "entry_points.txt").write_text(f"[evalcore]\n{name} = {module}\n")
 
     return put
@@ -61,13 +63,17 @@ def test_the_built_in_parts_come_through_the_same_hooks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "stage", "said"),
+    "code, stage, said",
     [
         ("raise ImportError('no module named heavy')", "import", "ImportError: no module named heavy"),
         ("import sys; sys.exit(3)", "import", "SystemExit: 3"),
         ("def broken(:", "import", "SyntaxError"),
         (GOOD.replace("evalcore_adapters", "evalcore_adaptors"), "validate", "did you mean 'evalcore_adapters'?"),
-        (GOOD.replace("AdapterInfo(", "str(").replace(', "which animal eats what", "zoo_parts:Zoo"', ""), "validate", "not str"),
+        (
+            GOOD.replace("AdapterInfo(", "str(").replace(', "which animal eats what", "zoo_parts:Zoo"', ""),
+            "validate",
+            "not str",
+        ),
         (GOOD.replace("return", "raise ValueError('boom') #"), "validate", "ValueError: boom"),
         (GOOD.replace("zoo-feeding", "Zoo Feeding"), "validate", "'name' must match"),
         (GOOD.replace("()", "(surplus)"), "validate", "surplus"),

@@ -8,7 +8,11 @@ from evalcore.hookspecs import AxisInfo, BridgeInfo, HarnessInfo, ModelInfo, hoo
 @hookimpl
 def evalcore_bridges() -> list[BridgeInfo]:
     """Declared tools."""
-    return [BridgeInfo("toolset", "tools declared in the task, answered as declared", "evalcore.builtin.toolset:ToolsetBridge")]
+    return [
+        BridgeInfo(
+            "toolset", "tools declared in the task, answered as declared", "evalcore.builtin.toolset:ToolsetBridge"
+        )
+    ]
 
 
 @hookimpl
@@ -56,7 +60,9 @@ def evalcore_axes() -> list[AxisInfo]:
     return [
         AxisInfo("harness", "the agent under test", "engine", boundary=True),
         AxisInfo("model", "provider/model of the agent", "engine", boundary=True),
-        AxisInfo("max_turns", "model calls after which react stops", "harness", "integer", default=50, of="react", low=1),
+        AxisInfo(
+            "max_turns", "model calls after which react stops", "harness", "integer", default=50, of="react", low=1
+        ),
         AxisInfo("temperature", "sampling temperature", "gateway", "number", low=0, high=2),
         AxisInfo("top_p", "nucleus sampling", "gateway", "number", low=0, high=1),
         AxisInfo("max_output_tokens", "output tokens of one model call at most", "gateway", "integer", low=1),

@@ -1,4 +1,4 @@
-"""The two controls: oracle plays the gold through the real tools, noop does nothing. They measure the rig, not a model."""
+"""The two controls: oracle plays the gold through the real tools, noop does nothing. They test the rig."""
 
 from __future__ import annotations
 

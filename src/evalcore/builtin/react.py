@@ -1,4 +1,4 @@
-"""Harness `react`: the reference agent. Ask the model, make the calls it wants, give it the results, until it answers."""
+"""Harness `react`: the reference agent. Ask the model, make the calls it wants, hand it the results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class ReactHarness:
         messages: list[JSONValue] = [m.as_json() for m in job.messages]
         body: JSONObject = {"model": job.model.model, "messages": messages}
         if doors:
-            body["tools"] = [_offered(spec.name, spec.description, spec.input_schema) for t in job.tools for spec in t.list()]
+            body["tools"] = [
+                _offered(spec.name, spec.description, spec.input_schema) for t in job.tools for spec in t.list()
+            ]
         turns = job.options.get("max_turns")
         for _ in range(turns if isinstance(turns, int) else 50):
             response = await job.model.complete(body)

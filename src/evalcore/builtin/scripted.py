@@ -1,10 +1,10 @@
 """Provider `scripted`: a model whose every answer is written down. Offline, keyless, exact to repeat.
 
-A playbook is TOML with `[[reply]]` tables, or JSONL with one reply a line. For each request the first reply that matches
-is given. All fields are optional:
+A playbook is TOML with `[[reply]]` tables, or JSONL with one reply a line. For each request the first reply that
+matches is given. All fields are optional:
 
     [[reply]]
-    match = { task = "simple_*", role = "agent", call = 1, repeat = 2, attempt = 1, contains = "weather", tool = "get_weather" }
+    match = { task = "simple_*", role = "agent", call = 1, repeat = 2, attempt = 1, contains = "sun", tool = "get_*" }
     text = "Let me look."
     tool_calls = [{ name = "get_weather", arguments = { city = "Bern" } }]
     usage = { input = 120, output = 15, cost_usd = 0.0004 }
@@ -29,7 +29,7 @@ from typing import Final
 from attrs import Factory, field, frozen, validators
 
 from evalcore.contracts import CallContext, Services
-from evalcore.errors import AgentError, ConfigError, Fault, FatalInfraError, InfraError
+from evalcore.errors import AgentError, ConfigError, FatalInfraError, Fault, InfraError
 from evalcore.values.convert import from_toml, structure
 from evalcore.values.json import JSONObject, JSONValue, exact_text, loads
 
@@ -142,7 +142,8 @@ def read_playbook(path: Path) -> Playbook:
 
 
 def _reply_lines(path: Path) -> list[Reply]:
-    replies, faults = [], []
+    replies: list[Reply] = []
+    faults: list[Fault] = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
             continue

@@ -32,7 +32,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "plugins": ("evalcore.cli.plugins:plugins", "List installed plugins."),
     },
 }
-VERBS: Final[Mapping[str, tuple[str, str]]] = {name: verb for verbs in SECTIONS.values() for name, verb in verbs.items()}
+VERBS: Final[Mapping[str, tuple[str, str]]] = {
+    name: verb for verbs in SECTIONS.values() for name, verb in verbs.items()
+}
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 

@@ -46,11 +46,21 @@ class Session:
 
         return load(blocked=self.blocked, only=self._only())
 
+    def leaves_out(self, plugin: str) -> bool:
+        """Whether a plugin is not to be loaded."""
+        named = self._named()
+        return plugin in self.blocked or (named is not None and plugin not in (*named, "builtin"))
+
+    def _named(self) -> tuple[str, ...] | None:
+        """The plugins that the environment names; None if it does not."""
+        text = self.environ.get(PLUGINS)
+        return None if text is None else tuple(name for part in text.split(",") if (name := part.strip()))
+
     def _only(self) -> tuple[str, ...] | None:
-        named = self.environ.get(PLUGINS)
-        if named is None:
+        """The same, each of them installed. Raises UnknownNameError."""
+        names = self._named()
+        if names is None:
             return None
-        names = tuple(name for part in named.split(",") if (name := part.strip()))
         from evalcore.errors import UnknownNameError
         from evalcore.plugins import discover
         from evalcore.values.faults import nearest

@@ -112,7 +112,18 @@ def read_request(session: Session, given: Mapping[str, Any]) -> Request:
 
 def _study_flags(given: Mapping[str, Any]) -> StudyFlags:
     sweep = tuple((axis, tuple(v for v in text.split(",") if v)) for axis, text in given["sweep"])
-    names = ("selectors", "models", "harnesses", "trials", "limit", "tasks", "seed", "budget_usd", "max_tokens", "timeout_s")
+    names = (
+        "selectors",
+        "models",
+        "harnesses",
+        "trials",
+        "limit",
+        "tasks",
+        "seed",
+        "budget_usd",
+        "max_tokens",
+        "timeout_s",
+    )
     return StudyFlags(**{name: given[name] for name in names}, set=given["set_"], sweep=sweep)
 
 

@@ -31,7 +31,9 @@ from evalcore.values.trial import Exit, HarnessExit, Void
 from evalcore.wires.meter import Meter
 
 MAX_ATTEMPTS: Final = 3  # the first and two more
-UNCOUNTED: Final = frozenset({"budget", "interrupted"})  # voids that use up no attempt: nothing was wrong with the machine
+UNCOUNTED: Final = frozenset(
+    {"budget", "interrupted"}
+)  # voids that use up no attempt: nothing was wrong with the machine
 
 
 def decide(meter: Meter, claim: HarnessExit | None, error: BaseException | None, out_of_time: bool) -> Exit | Void:
@@ -73,7 +75,9 @@ def _of_error(error: BaseException) -> Exit | Void:
 
 def _of_claim(claim: HarnessExit) -> Exit:
     if claim.claim == "infra":
-        return Exit("crashed", detail="the harness blames the machine; the wires saw no such failure", code=claim.exit_code)
+        return Exit(
+            "crashed", detail="the harness blames the machine; the wires saw no such failure", code=claim.exit_code
+        )
     detail = claim.evidence.get("detail")
     limit = claim.evidence.get("limit")
     return Exit(

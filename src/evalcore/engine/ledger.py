@@ -1,8 +1,8 @@
 """The ledgers of a run: append-only, synced in groups. Nothing is acknowledged before it is on disk.
 
 One writer thread takes whatever trials have finished since its last sync and commits them together: trace frames first,
-then the lines that point at them. It never waits for a batch to fill, so one trial alone commits as fast as the disk does,
-and at many ways the cost of a sync is shared.
+then the lines that point at them. It never waits for a batch to fill, so one trial alone commits as fast as the disk
+does, and at many ways the cost of a sync is shared.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -77,7 +78,7 @@ class Ledger:
         self._thread.start()
 
     async def executed(self, attempt: Attempt, lines: list[bytes]) -> Attempt:
-        """Commit an attempt and its trace; returns it with `trace` filled in. Raises FatalInfraError if the disk fails."""
+        """Commit an attempt and its trace; returns it with `trace` set. Raises FatalInfraError if the disk fails."""
         done: asyncio.Future[Attempt] = self._loop.create_future()
         self._queue.put((attempt, lines, done))
         return await done
@@ -116,7 +117,7 @@ class Ledger:
         if self._failure is None:
             try:
                 return self._append(items)
-            except Exception as error:  # whatever it is: a writer that died would leave every trial waiting
+            except Exception as error:  # noqa: BLE001 - a writer that died would leave every trial waiting
                 reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
                 self._failure = FatalInfraError(
                     f"cannot write to {self._run}: {reason}",
@@ -174,10 +175,8 @@ class Ledger:
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
-    try:
+    with suppress(RuntimeError):  # the loop is gone: nobody is left to tell, the data is on disk
         loop.call_soon_threadsafe(function)
-    except RuntimeError:  # the loop is gone: nobody is left to tell, the data is on disk
-        pass
 
 
 def sync_folder(folder: Path) -> None:

@@ -322,7 +322,12 @@ async def _stamp(
         grading=grading_digest(benchmarks),
         versions={"evalcore": __version__, "api": API_VERSION, "python": platform.python_version(), "plugins": plugins},
         toolkits={k: _json(v) for k, v in (await services.toolkit_stamps()).items()},
-        host={"system": sys.platform, "machine": platform.machine(), "cpus": os.cpu_count() or 1, "base": str(services.base)},
+        host={
+            "system": sys.platform,
+            "machine": platform.machine(),
+            "cpus": os.cpu_count() or 1,
+            "base": str(services.base),
+        },
     )
 
 

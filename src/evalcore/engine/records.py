@@ -1,4 +1,4 @@
-"""Ledger lines, written and read by hand: a converter costs ten times as much, and 25,000 lines are read back at once."""
+"""Ledger lines, written and read by hand: a converter costs ten times as much, and there are many of them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from evalcore.engine.fault import UNCOUNTED
 from evalcore.engine.ledger import Ledger
 from evalcore.engine.plan import Plan, base_of, close_plan, make_plan
-from evalcore.engine.runner import DEFAULT_CONCURRENCY, Observer, Progress, Runner, RunEnd, Standing, grade_stored
+from evalcore.engine.runner import DEFAULT_CONCURRENCY, Observer, Progress, RunEnd, Runner, Standing, grade_stored
 from evalcore.engine.services import LocalServices
 from evalcore.engine.store import (
     FileBlobs,
@@ -218,7 +218,7 @@ async def _carry_out(
             held.release()
     try:
         registry.manager.hook.evalcore_run_finished(run=path)
-    except Exception as error:  # an observer only watches
+    except Exception as error:  # noqa: BLE001 - an observer only watches
         _log.warning("a run observer failed: %s: %s", type(error).__name__, error)
     return end
 
@@ -232,7 +232,7 @@ def _observers(registry: Registry) -> tuple[Observer, ...]:
     def tell(attempt: Attempt, grading: Grading | None) -> None:
         try:
             hook(attempt=attempt, grading=grading)
-        except Exception as error:  # an observer only watches
+        except Exception as error:  # noqa: BLE001 - an observer only watches
             _log.warning("a trial observer failed: %s: %s", type(error).__name__, error)
 
     return (tell,)

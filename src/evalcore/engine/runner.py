@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import random
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from evalcore.engine.fault import MAX_ATTEMPTS, UNCOUNTED, backoff_s
 from evalcore.engine.ledger import Ledger
 from evalcore.engine.plan import Plan
 from evalcore.engine.store import TraceStore
-from evalcore.engine.trial import Cell, deliverable_of, execute, grade
+from evalcore.engine.trial import Cell, Executed, deliverable_of, execute, grade
 from evalcore.errors import ConfigError, EvalcoreError, FatalInfraError, InfraError
 from evalcore.values.task import Task
 from evalcore.values.trial import Attempt, Grading, TrialKey, Verdict, Void
@@ -25,6 +26,7 @@ StopReason: TypeAlias = Literal["done", "interrupted", "budget", "fatal"]
 Observer: TypeAlias = Callable[[Attempt, Grading | None], None]
 
 DEFAULT_CONCURRENCY: Final = 16
+FINISHING: Final = 64  # executed trials that may wait for their commit and their verdict
 
 
 @define
@@ -96,31 +98,40 @@ class Runner:
         self._error: EvalcoreError | None = None
         self._voids_left = 0
         self._workers: list[asyncio.Task[None]] = []
+        self._finishing: set[asyncio.Task[None]] = set()
+        self._finishing_slots = asyncio.Semaphore(max(FINISHING, self._concurrency))
         self.progress = Progress(total=plan.count())
 
     async def run(self) -> RunEnd:
         """Run and grade all that is missing. Never raises for what happens inside a trial."""
         self._workers = [asyncio.create_task(self._serve()) for _ in range(self._concurrency)]
         try:
-            results = await asyncio.gather(*self._workers, return_exceptions=True)
+            self._note(await asyncio.gather(*self._workers, return_exceptions=True))
+            self._note(await asyncio.gather(*self._finishing, return_exceptions=True))
         except asyncio.CancelledError:
-            for worker in self._workers:
-                worker.cancel()
-            await asyncio.gather(*self._workers, return_exceptions=True)
+            await self._abandon()
             raise
         finally:
             self._traces.close()
-        for result in results:
-            if isinstance(result, Exception) and self._reason == "done":
-                self._reason, self._error = "fatal", _deliberate(result)
         return RunEnd(self._reason, self._error, self._voids_left)
 
     def stop(self) -> None:
         """First call: begin nothing new, finish what runs. Second call: stop now."""
         if self._draining:
-            for worker in self._workers:
-                worker.cancel()
+            for task in (*self._workers, *self._finishing):
+                task.cancel()
         self._halt("interrupted")
+
+    async def _abandon(self) -> None:
+        tasks = [*self._workers, *self._finishing]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _note(self, results: list[BaseException | None]) -> None:
+        for result in results:
+            if isinstance(result, Exception):
+                self._halt("fatal", _deliberate(result))
 
     def _halt(self, reason: StopReason, error: EvalcoreError | None = None) -> None:
         self._draining = True
@@ -145,44 +156,59 @@ class Runner:
         for cell, task, key, standing in self._work:
             if self._draining:
                 return
-            await self._finish(cell, task, key, standing)
-            self.progress.done += 1
+            if standing.executed is not None:
+                await self._grade_stored(cell, task, standing.executed)
+                self.progress.done += 1
+            else:
+                await self._try(cell, task, key, standing)
 
-    async def _finish(self, cell: Cell, task: Task, key: TrialKey, standing: Standing) -> None:
-        """One trial to its verdict, or to its last void."""
-        if standing.executed is not None:
-            await self._grade_stored(cell, task, standing.executed)
-            return
+    async def _try(self, cell: Cell, task: Task, key: TrialKey, standing: Standing) -> None:
+        """Attempts of one trial, up to the one that counts or the last void."""
         number, voids = standing.attempts + 1, standing.voids
+        seed = trial_seed(self._plan.study.seed, key)
         while True:
-            attempt = await self._attempt(cell, task, key, number)
-            if attempt.void is None:
+            executed = await execute(cell, task, key, number, seed, self._clock, self._budget)
+            void = executed.attempt.void
+            if void is None:
+                await self._hand_over(cell, task, executed)
                 return
+            self._tell(await self._ledger.executed(executed.attempt, executed.lines), None)
+            if void.kind == "interrupted":
+                raise asyncio.CancelledError  # what it used is on record; now stop, as was asked
             self.progress.count(key, "void")
-            self._stop_for(attempt.void)
-            voids += attempt.void.kind not in UNCOUNTED
+            self._stop_for(void)
+            voids += void.kind not in UNCOUNTED
             if self._draining:
                 return
             if voids >= MAX_ATTEMPTS:
                 self._voids_left += 1
+                self.progress.done += 1
                 return
             await self._clock.sleep(backoff_s(voids, random.random))
             number += 1
 
-    async def _attempt(self, cell: Cell, task: Task, key: TrialKey, number: int) -> Attempt:
-        """Execute, commit, grade, commit."""
-        seed = trial_seed(self._plan.study.seed, key)
-        executed = await execute(cell, task, key, number, seed, self._clock, self._budget)
+    async def _hand_over(self, cell: Cell, task: Task, executed: Executed) -> None:
+        """Commit and grade beside the next trial: a slot is for agents, not for the disk. Waits if many are due."""
+        await self._finishing_slots.acquire()
+        finishing = asyncio.create_task(self._finish(cell, task, executed))
+        self._finishing.add(finishing)
+        finishing.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._finishing_slots.release()
+        self._finishing.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._note([error])
+
+    async def _finish(self, cell: Cell, task: Task, executed: Executed) -> None:
+        """Commit, grade, commit."""
         attempt = await self._ledger.executed(executed.attempt, executed.lines)
-        if attempt.void is not None and attempt.void.kind == "interrupted":
-            raise asyncio.CancelledError  # what it used is on record; now stop, as was asked
-        grading = None
-        if executed.deliverable is not None and executed.evidence is not None:
-            grading = await grade(cell.grader, task, attempt, executed.deliverable, executed.evidence, executed.reader)
-            await self._ledger.graded(grading)
-            self.progress.count(key, grading.verdict.outcome)
+        assert executed.deliverable is not None and executed.evidence is not None
+        grading = await grade(cell.grader, task, attempt, executed.deliverable, executed.evidence, executed.reader)
+        await self._ledger.graded(grading)
+        self.progress.count(attempt.key, grading.verdict.outcome)
+        self.progress.done += 1
         self._tell(attempt, grading)
-        return attempt
 
     async def _grade_stored(self, cell: Cell, task: Task, attempt: Attempt) -> None:
         """Grade what an earlier process executed."""
@@ -217,7 +243,8 @@ async def grade_stored(traces: TraceStore, cell: Cell, task: Task, attempt: Atte
 
 def trial_seed(seed: int, key: TrialKey) -> int:
     """A trial's own seed: fixed by the study's seed, the task and the repeat, the same for every arm. 31 bits."""
-    return random.Random(f"{seed}/{key.benchmark}/{key.task}/{key.repeat}").getrandbits(31)
+    name = f"{seed}/{key.benchmark}/{key.task}/{key.repeat}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(name).digest()[:4], "big") >> 1
 
 
 def _deliberate(error: Exception) -> EvalcoreError:

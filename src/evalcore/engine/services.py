@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -38,7 +38,7 @@ class SystemClock:
         stamp = time.time()
         second = int(stamp)
         if second != self._second:  # formatting a date costs more than the rest of an attempt's bookkeeping
-            self._second, self._text = second, datetime.fromtimestamp(second, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+            self._second, self._text = second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
         return f"{self._text}.{int((stamp - second) * 1000):03d}Z"
 
     async def sleep(self, seconds: float) -> None:

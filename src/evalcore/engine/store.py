@@ -54,7 +54,9 @@ def read_stamp(path: Path) -> RunStamp:
     """The stamp of a run. Raises ConfigError if there is no run."""
     file = path / STAMP
     if not file.is_file():
-        near = sorted(p.name for p in path.parent.glob("*") if (p / STAMP).is_file())[-3:] if path.parent.is_dir() else []
+        near = (
+            sorted(p.name for p in path.parent.glob("*") if (p / STAMP).is_file())[-3:] if path.parent.is_dir() else []
+        )
         hint = f"runs there: {', '.join(near)}" if near else "`evalcore run SELECTOR` makes one"
         raise ConfigError(f"no run at {path}", hint=hint)
     return from_toml(file, RunStamp)
@@ -78,11 +80,9 @@ class RunLock:
 
 def repair(path: Path) -> list[str]:
     """Cut torn last lines off the ledgers, keeping a copy. Returns one line of text per repair."""
-    notes = []
-    for file in [path / "attempts.jsonl", *sorted((path / "gradings").glob("*.jsonl"))]:
-        if file.is_file() and (torn := _cut_torn_tail(file)):
-            notes.append(f"{file.name}: {torn} bytes of a torn last line set aside")
-    return notes
+    files = [path / "attempts.jsonl", *sorted((path / "gradings").glob("*.jsonl"))]
+    torn = {file: _cut_torn_tail(file) for file in files if file.is_file()}
+    return [f"{file.name}: {size} bytes of a torn last line set aside" for file, size in torn.items() if size]
 
 
 def _cut_torn_tail(file: Path) -> int:

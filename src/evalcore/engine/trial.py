@@ -116,8 +116,10 @@ class Executed:
     evidence: Evidence | None
 
 
-async def execute(cell: Cell, task: Task, key: TrialKey, number: int, seed: int, clock: Clock, budget: RunBudget) -> Executed:
-    """Run one attempt. What is not the agent's doing comes back as a void attempt, also cancellation: kind `interrupted`."""
+async def execute(
+    cell: Cell, task: Task, key: TrialKey, number: int, seed: int, clock: Clock, budget: RunBudget
+) -> Executed:
+    """Run one attempt. What is not its doing comes back as a void attempt, also cancellation (`interrupted`)."""
     recorder = AttemptRecorder(clock)
     meter = Meter(budget)
     started = clock.now()
@@ -125,7 +127,7 @@ async def execute(cell: Cell, task: Task, key: TrialKey, number: int, seed: int,
     outcome: Exit | Void
     try:
         outcome, deliverable, evidence = await _line(cell, task, key, number, seed, recorder, meter)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is: it must end up in the ledger, as a void
         outcome = void_of(meter.failure or error)
     except asyncio.CancelledError:
         outcome = Void("interrupted", "stopped before it ended")
@@ -186,7 +188,7 @@ async def _stage(name: str, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _bounded(work: Coroutine[Any, Any, T]) -> T:
-    """Await `work` for STAGE_S at most. Most stages end without ever waiting: they pay for no timer. Raises TimeoutError."""
+    """Await `work` for STAGE_S at most. Most stages never wait, and pay for no timer. Raises TimeoutError."""
     try:
         waiting = work.send(None)
     except StopIteration as done:
@@ -203,7 +205,7 @@ def _continued(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any
         while True:
             try:
                 answer = yield waiting
-            except BaseException as error:  # cancellation goes where it would have gone
+            except BaseException as error:  # noqa: BLE001 - cancellation goes where it would have gone
                 waiting = work.throw(error)
             else:
                 waiting = work.send(answer)
@@ -342,14 +344,16 @@ async def grade(
 ) -> Grading:
     """The native grader's verdict; its failure is a grader_error, never a failed task. Only cancellation is raised."""
     began = time.perf_counter()
+    verdict: object = None
+    fault = None
     try:
         verdict = await _bounded(cell_grader.grade(task, deliverable, evidence, reader, judge))
-        fault = None if isinstance(verdict, Verdict) else f"returned {type(verdict).__name__}, no verdict"
     except TimeoutError:
         fault = f"did not answer within {STAGE_S:g} s"
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever the grader did, it is no failed task
         fault = error.message if isinstance(error, EvalcoreError) else f"{type(error).__name__}: {error}"
-    if fault is not None:
+    if not isinstance(verdict, Verdict):
+        fault = fault or f"returned {type(verdict).__name__}, no verdict"
         verdict = Verdict("grader_error")
     return Grading(attempt.id, verdict, round(time.perf_counter() - began, 6), fault)
 

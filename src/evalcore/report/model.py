@@ -73,6 +73,7 @@ class Cell:
     provenance: str | None  # None: nothing has run yet
     planned: int
     trials: int
+    not_run: int  # planned for this benchmark and arm, without an attempt in any world
     tasks: int
     clusters: int | None  # None: the run does not say which tasks share a cluster
     outcomes: Mapping[str, int]

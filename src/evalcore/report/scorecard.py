@@ -67,6 +67,7 @@ def _cell(cell: Cell) -> JSONObject:
         "tasks_planned": cell.benchmark.tasks,
         "trials": cell.trials,
         "planned": cell.planned,
+        "not_run": cell.not_run,
         "graded": cell.graded,
         "clusters": cell.clusters,
         "outcomes": _counts(cell.outcomes),

@@ -201,7 +201,7 @@ def _trials(cell: Cell) -> Lines:
     """Graded trials of those planned, and where the others are."""
     names = {"infra_error": "void", "grader_error": "grader error", "ungraded": "ungraded"}
     rest = {names[kind]: n for kind, n in cell.excluded.items()}
-    rest["not run"] = max(0, cell.planned - cell.trials)
+    rest["not run"] = cell.not_run
     return [f"{cell.graded:,} of {cell.planned:,}", *counted(rest)]
 
 

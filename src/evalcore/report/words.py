@@ -34,9 +34,9 @@ def seconds(value: float) -> str:
     """`0.42 s`, `3.2 s`, `2 min 03 s`."""
     if value < 0.0095:
         return f"{1000.0 * value:.1f} ms"
-    if value < 1.0:
+    if value < 0.995:
         return f"{value:.2f} s"
-    if value < 60.0:
+    if value < 59.95:
         return f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
     return f"{minutes} min {rest:02d} s"

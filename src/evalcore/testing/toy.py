@@ -1,13 +1,14 @@
 """A toy benchmark: look up the weather of a city and repeat it. Needs no toolkit, no data and no network.
 
 Register this module in a `Registry`, or name it as a plugin's entry point. `toy-weather:N` has N tasks (24 by default);
-`toy-dialogues` has gold that the oracle cannot play, `toy-open` has none.
+`toy-dialogues` has gold that the oracle cannot play, `toy-open` has none; grading `toy-slow` takes a while, for tests
+that stop a run in the middle of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Final
 
 from evalcore.contracts import JudgeReplies, OpenTrial, Selector, Services
@@ -42,7 +43,16 @@ def evalcore_adapters() -> list[AdapterInfo]:
     return [
         AdapterInfo("toy-weather", "look up a city's weather (toy)", factory, takes_parameter="number of tasks"),
         AdapterInfo("toy-dialogues", "a toy whose gold is a dialogue", factory, parameters={"gold": "dialogue"}),
-        AdapterInfo("toy-open", "a toy without gold", factory, parameters={"gold": "none"}, floor_note="the floor is 0 %"),
+        AdapterInfo(
+            "toy-open", "a toy without gold", factory, parameters={"gold": "none"}, floor_note="the floor is 0 %"
+        ),
+        AdapterInfo(
+            "toy-slow",
+            "toy-weather, each verdict of which takes a quarter of a second",
+            factory,
+            parameters={"grading_s": 0.25},
+            takes_parameter="number of tasks",
+        ),
     ]
 
 
@@ -68,6 +78,8 @@ class ToyAdapter:
             raise ConfigError(f"{info.name}: {parameter!r} is no number of tasks")
         self._count = int(parameter)
         self._gold = info.parameters.get("gold", "calls")
+        grading_s = info.parameters.get("grading_s")
+        self._more: JSONObject = {} if grading_s is None else {"grading_s": grading_s}
 
     async def dataset(self) -> Dataset:
         """Made up."""
@@ -77,7 +89,8 @@ class ToyAdapter:
         """The tasks in order."""
         for number in range(self._count):
             city = CITIES[number % len(CITIES)]
-            yield Task(f"t{number}", {"city": city, "tools": _tools(city)}, weather_of(city), cluster=city)
+            data: JSONObject = {"city": city, "tools": _tools(city), **self._more}
+            yield Task(f"t{number}", data, weather_of(city), cluster=city)
 
     async def assign(self, task: Task, arm: Arm) -> Assignment:
         """One question, one tool."""
@@ -123,18 +136,18 @@ def _tools(city: str) -> list[JSONValue]:
 
 
 class ToyGrader:
-    """Passes an answer that holds the reference; `delay_s` in EVALCORE_TOY_GRADER_DELAY_S slows it for crash tests."""
+    """Passes an answer that holds the reference, after `grading_s` of the task."""
 
     def __init__(self, services: Services | None = None, info: object = None) -> None:
-        environment: Mapping[str, str] = services.environment if services else {}
-        self._delay_s = float(environment.get("EVALCORE_TOY_GRADER_DELAY_S", "0"))
+        pass
 
     async def grade(
         self, task: Task, deliverable: Deliverable, evidence: Evidence, trace: TraceReader, judge: JudgeReplies | None
     ) -> Verdict:
         """Pass or fail; also says whether the tool was called at all."""
-        if self._delay_s:
-            await asyncio.sleep(self._delay_s)
+        grading_s = task.data.get("grading_s")
+        if isinstance(grading_s, float):
+            await asyncio.sleep(grading_s)
         passed = deliverable.answer is not None and str(task.reference) in deliverable.answer
         return Verdict(
             "pass" if passed else "fail",

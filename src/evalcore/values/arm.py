@@ -16,8 +16,8 @@ Owner: TypeAlias = Literal["engine", "harness", "gateway", "adapter", "bridge", 
 class Arm:
     """One configuration under test.
 
-    `axes` holds every axis of the parts it uses, declared defaults written out. `content` holds the digests of files that
-    an axis names, so that an edited playbook or prompt is another arm. `handle` is only the key in a file.
+    `axes` holds every axis of the parts it uses, declared defaults written out. `content` holds the digests of files
+    that an axis names, so that an edited playbook or prompt is another arm. `handle` is only the key in a file.
     """
 
     handle: str
@@ -32,7 +32,7 @@ class Arm:
         object.__setattr__(self, "digest", digest(self._identity()))
 
     def _identity(self) -> JSONObject:
-        """What the digest covers: axes that stand at their default are left out, so that a new axis keeps old digests."""
+        """What the digest covers: axes that stand at their default are left out, so a new axis keeps old digests."""
         axes: JSONObject = {k: v for k, v in self.axes.items() if k not in self.defaults or self.defaults[k] != v}
         return {"axes": axes, "content": dict(self.content)}
 

@@ -1,8 +1,9 @@
 """JSON as evalcore reads, writes and digests it: nothing an agent can send is lost or silently changed.
 
-`dumps` and `loads` take the fast road for ordinary values. Values that JSON libraries garble (integers beyond 64 bits, NaN
-and infinities, lone surrogates) go into an *exact form*, `{"$exact": "<text>"}`, which every JSON reader can still parse.
-`canonical` is the byte form that digests are made of; it keeps 5 and 5.0, NaN and null, and every code point apart.
+`dumps` and `loads` take the fast road for ordinary values. Values that JSON libraries garble (integers beyond 64 bits,
+NaN and infinities, lone surrogates) go into an *exact form*, `{"$exact": "<text>"}`, which every JSON reader can still
+parse. `canonical` is the byte form that digests are made of; it keeps 5 and 5.0, NaN and null, and every code point
+apart.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def parse(text: str | bytes) -> JSONValue:
 
 
 def canonical(value: object) -> bytes:
-    """The one byte form of `value`: sorted keys, ASCII, no spaces; equal bytes if and only if equal values and types."""
+    """The one byte form of `value`: sorted keys, ASCII, no spaces; equal bytes mean equal values and types."""
     try:
         text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
     except (TypeError, ValueError, RecursionError):
@@ -99,7 +100,9 @@ def _tame(value: object, depth: int) -> JSONValue:
     if depth <= 0:
         return {_UNENCODABLE: f"nested deeper than {_MAX_DEPTH} levels"}
     if isinstance(value, dict):
-        return {k if isinstance(k, str) else f"{_UNENCODABLE}:{k!r:.100}": _tame(v, depth - 1) for k, v in value.items()}
+        return {
+            k if isinstance(k, str) else f"{_UNENCODABLE}:{k!r:.100}": _tame(v, depth - 1) for k, v in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_tame(v, depth - 1) for v in value]
     return {_UNENCODABLE: type(value).__name__}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
-from attrs import Factory, evolve, field, frozen
+from attrs import Factory, field, frozen
 
 from evalcore.values.json import JSONObject, JSONValue, digest
+
+N = TypeVar("N", int, float)
 
 Role: TypeAlias = Literal["agent", "user", "judge"]
 ROLES: tuple[Role, ...] = ("agent", "user", "judge")
@@ -34,7 +36,7 @@ class Dataset:
 
 @frozen
 class Task:
-    """One problem. `data` is what the adapter assigns from; `reference` is what only the grader sees (or its digest)."""
+    """One problem. `data` is what the adapter assigns from; `reference` what only the grader sees (or its digest)."""
 
     id: str
     data: JSONObject = field(repr=False)
@@ -121,7 +123,7 @@ class Message:
 
 @frozen
 class Limits:
-    """Bounds of one trial; None is no bound. Tokens count input and output of every role that has no bound of its own."""
+    """Bounds of one trial; None is no bound. Tokens count input and output of all roles."""
 
     tokens: int | None = None
     cost_usd: float | None = None
@@ -134,7 +136,14 @@ class Limits:
         """Field by field, the smaller of two bounds."""
         if self == _UNBOUND:
             return other
-        return evolve(self, **{k: v for k, v in other.as_json().items() if _tighter(v, getattr(self, k))})
+        return Limits(
+            tokens=_smaller(self.tokens, other.tokens),
+            cost_usd=_smaller(self.cost_usd, other.cost_usd),
+            model_calls=_smaller(self.model_calls, other.model_calls),
+            tool_calls=_smaller(self.tool_calls, other.tool_calls),
+            turns=_smaller(self.turns, other.turns),
+            wall_s=_smaller(self.wall_s, other.wall_s),
+        )
 
     def as_json(self) -> dict[str, int | float | None]:
         """All six bounds by name."""
@@ -145,8 +154,10 @@ _UNBOUND = Limits()
 LIMIT_NAMES = ("tokens", "cost_usd", "model_calls", "tool_calls", "turns", "wall_s")
 
 
-def _tighter(value: float | None, than: float | None) -> bool:
-    return value is not None and (than is None or value < than)
+def _smaller(one: N | None, other: N | None) -> N | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return min(one, other)
 
 
 @frozen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -38,13 +38,26 @@ def _are_files(_: object, __: object, value: Mapping[str, str]) -> None:
             raise ValueError(f"{name}: a sha256 is 64 lower-case hexadecimal digits, not {digest!r}")
 
 
+# Typed, where the bare `tuple` and `dict` would leave a plugin's author with a type error for what is right.
+def _texts(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
+def _requirements(values: Iterable[Requirement]) -> tuple[Requirement, ...]:
+    return tuple(values)
+
+
+def _mapping(values: Mapping[str, str]) -> Mapping[str, str]:
+    return dict(values)
+
+
 @attrs.frozen
 class Requirement:
     """One distribution at one version; `hashes` lists every acceptable wheel of every platform as `sha256:<hex>`."""
 
     name: str = attrs.field()
     version: str = attrs.field()
-    hashes: tuple[str, ...] = attrs.field(converter=tuple)
+    hashes: tuple[str, ...] = attrs.field(converter=_texts)
 
     def __attrs_post_init__(self) -> None:
         if not _DISTRIBUTION.fullmatch(self.name) or not _VERSION.fullmatch(self.version):
@@ -66,11 +79,11 @@ class ToolkitSpec:
     """
 
     name: str = attrs.field(validator=_is_name)
-    requirements: tuple[Requirement, ...] = attrs.field(converter=tuple)
+    requirements: tuple[Requirement, ...] = attrs.field(converter=_requirements)
     python: str
     worker: str = attrs.field(validator=_is_module)
-    files: Mapping[str, str] = attrs.field(factory=dict, converter=dict, validator=_are_files, hash=False)
-    imports: tuple[str, ...] = attrs.field(default=(), converter=tuple, validator=_are_modules)
+    files: Mapping[str, str] = attrs.field(factory=dict, converter=_mapping, validator=_are_files, hash=False)
+    imports: tuple[str, ...] = attrs.field(default=(), converter=_texts, validator=_are_modules)
 
     @property
     def variable(self) -> str:

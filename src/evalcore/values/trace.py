@@ -3,7 +3,8 @@
 An event is a JSON object with `t` (seconds since the attempt began), `e` (its kind) and fields of the kind:
 
 trial.start     messages, bridges, limits, arm
-model.request   role, call, `add` (messages), `rest` (all other fields); with `base`, the messages follow those of that earlier
+model.request   role, call, `add` (messages), `rest` (all other fields); with `base`, the messages follow those of that
+earlier
                 call of the role, and a `rest` that is left out is that call's
 model.response  role, call, body, wall_s
 model.error     role, call, kind, message
@@ -20,7 +21,6 @@ from collections.abc import Iterator, Sequence
 
 from evalcore.values.json import JSONObject, JSONValue, loads, parse
 from evalcore.values.task import Call
-
 
 _HEAD = 80  # bytes within which a line names its kind: events are written with `t` and `e` first
 _EXACT_HEAD = b'{"$exact"'

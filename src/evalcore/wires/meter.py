@@ -10,7 +10,6 @@ from evalcore.values.json import JSONObject
 from evalcore.values.task import Limits, Role
 from evalcore.values.usage import Usage
 
-
 _NO_LIMITS: Final = Limits()
 
 

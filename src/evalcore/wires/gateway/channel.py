@@ -48,7 +48,7 @@ class MemoryChannel:
         self._rest = b""  # and the rest of that request
 
     async def complete(self, body: JSONObject) -> JSONObject:
-        """Answer one request. Raises LimitReached, AgentError for a request that is none, InfraError for the provider."""
+        """Answer one request. Raises LimitReached, AgentError for a bad request, InfraError for the provider."""
         reserved = self._meter.begin_model_call(self.role)
         usage = None
         self._calls += 1
@@ -94,7 +94,7 @@ class MemoryChannel:
         before, grows = self._messages, False
         if before and encoded.startswith(before[:-1]):
             following = encoded[len(before) - 1 : len(before)]
-            grows = following == b"," or following == b"]"
+            grows = following in (b",", b"]")
         added = b"[" + encoded[len(before) :] if grows else encoded
         if grows and encoded[len(before) - 1 : len(before)] == b"]":
             added = b"[]"

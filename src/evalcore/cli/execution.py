@@ -1,0 +1,221 @@
+"""How run, resume and rerun ask, watch, read back and end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import frozen
+
+from evalcore.cli import keys
+from evalcore.cli.output import console, on_terminal, paragraph, say, say_json, table, tell
+from evalcore.cli.progress import Counts, Watcher
+from evalcore.cli.render_errors import rendered_error, tell_error
+from evalcore.cli.session import Session
+from evalcore.engine.plan import Plan
+from evalcore.engine.run import RunOptions
+from evalcore.engine.runner import DEFAULT_CONCURRENCY, RunEnd
+from evalcore.engine.services import LocalServices
+from evalcore.engine.store import write_durably
+from evalcore.errors import ConfigError, EvalcoreError
+from evalcore.plugins import Registry
+from evalcore.report.load import load_report
+from evalcore.report.model import Report
+from evalcore.report.words import dollars, plural, seconds
+from evalcore.values.descriptors import MetricInfo, ModelInfo
+
+SCORECARD = "scorecard.json"
+FREE = "scripted"  # the one provider that costs nothing and speaks to nobody
+NOTHING_GRADED = 4
+
+
+@frozen
+class Manner:
+    """How a verb carries out a run and tells of it."""
+
+    concurrency: int | None = None
+    yes: bool = False
+    json: bool = False
+    quiet: bool = False
+
+    def tell(self, text: str = "") -> None:
+        """Beside the result, unless that was not wanted."""
+        if not self.quiet:
+            tell(text)
+
+
+# ── before ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def projection(plan: Plan, manner: Manner) -> str:
+    """What the run would do and could use at most, as lines."""
+    most = plan.projection()
+    models = sorted({cell.arm.model for cell in plan.cells.values() if cell.arm.model})
+    tasks = " + ".join(f"{b.selector} ({plural(len(b.tasks), 'task')})" for b in plan.benchmarks)
+    arms = plural(len(plan.arms), "configuration")
+    repeats = f" × {plan.study.repeats}" if plan.study.repeats > 1 else ""
+    rows = [("trials", f"{most.trials:,}: {tasks} × {arms}{repeats}")]
+    rows.append(
+        ("models", f"{', '.join(models)}, in {plural(most.model_trials, 'trial')}" if models else "none is called")
+    )
+    if models:
+        rows.append(("tokens", "not bounded" if most.tokens_at_most is None else f"at most {most.tokens_at_most:,}"))
+        rows.append(
+            ("money", "not bounded" if most.cost_at_most_usd is None else f"at most {dollars(most.cost_at_most_usd)}")
+        )
+    if most.wall_at_most_s is not None:
+        ways = min(manner.concurrency or DEFAULT_CONCURRENCY, most.trials)
+        rows.append(("time", f"at most {seconds(most.wall_at_most_s / ways)}, {ways} at a time"))
+    rows += [("note", note) for note in (*plan.notes, *most.notes)]
+    return table(rows, indent=2)
+
+
+def costly(models: Iterable[str | None], registry: Registry) -> list[str]:
+    """The models that may cost money: of every provider but the scripted one, and of any that has a key."""
+    infos = registry.all(ModelInfo)
+    found = {m for m in models if m is not None}
+    return sorted(m for m in found if (name := m.partition("/")[0]) != FREE or (name in infos and infos[name].keys))
+
+
+def models_of(plan: Plan) -> list[str | None]:
+    """Every model that the run calls, in any role."""
+    return [*(a.model for a in plan.arms), *(role.model for role in plan.study.roles.values())]
+
+
+def ask(models: Sequence[str], manner: Manner) -> None:
+    """Ask before money is spent. Raises ConfigError where nobody can answer, click.Abort if the answer is no."""
+    if not models or manner.yes:
+        return
+    if not on_terminal():
+        raise ConfigError(
+            f"this calls {', '.join(models)}, which may cost money, and nobody is here to be asked",
+            hint="--yes runs it all the same; `evalcore plan` shows what it would do",
+        )
+    if not click.confirm(f"Call {', '.join(models)}?", err=True):
+        raise click.Abort
+
+
+# ── while it runs ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def run_options(
+    session: Session, path: Path, manner: Manner, before: Counts | None = None, ways: int = DEFAULT_CONCURRENCY
+) -> RunOptions:
+    """With progress, keys kept out of every file, and what Ctrl-C says."""
+    from evalcore.wires.recorder import Redactor
+
+    watcher = Watcher(f"evalcore resume {path}", manner.quiet, before or {})
+    known = keys.secrets(session.registry().all(ModelInfo).values(), session.environ)
+    return RunOptions(
+        concurrency=manner.concurrency or ways,
+        redactor=Redactor(known),
+        watch=None if manner.quiet else watcher.watch,
+        on_stop=watcher.stopping,
+    )
+
+
+# ── after ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_back(path: Path, registry: Registry, grading: str | None = None) -> Report:
+    """The report of a run, with the metrics of plugins; the scorecard is written anew. Raises ConfigError."""
+    from evalcore.report.scorecard import encode
+
+    report = load_report(path, grading, _metrics(path, registry))
+    try:
+        write_durably(path / SCORECARD, encode(report))
+    except OSError as error:
+        tell(f"warning: cannot write {path / SCORECARD}: {error.strerror}")
+    return report
+
+
+def _metrics(path: Path, registry: Registry) -> list[tuple[MetricInfo, Any]]:
+    infos = registry.all(MetricInfo).values()
+    services = LocalServices(registry, path)
+    return [(info, registry.factory(info)(services, info)) for info in infos]
+
+
+def print_report(report: Report) -> None:
+    """The scorecard as tables."""
+    from evalcore.report.text import render
+
+    render(report, console())
+
+
+def finish(path: Path, end: RunEnd, registry: Registry, manner: Manner) -> int:
+    """Read the run back, show it, say how it ended and how to see more. Returns the exit code."""
+    report = read_back(path, registry)
+    code = end.exit_code
+    if code == 0 and not any(cell.graded for cell in report.cells):
+        code = NOTHING_GRADED
+    if manner.json:
+        say_json(_as_json(path, end, code, report))
+    else:
+        print_report(report)
+        say(table([("run", f"{path}"), ("again", f"evalcore report {path}"), ("trials", f"evalcore trace {path}")]))
+    _tell_end(path, end, code, report)
+    return code
+
+
+def _as_json(path: Path, end: RunEnd, code: int, report: Report) -> dict[str, object]:
+    from evalcore.report.scorecard import to_json
+
+    error = rendered_error(end.error).as_json() if end.error else None
+    whole: dict[str, object] = {"run": str(path), "reason": end.reason, "exit_code": code}
+    return whole | {"voids_left": end.voids_left, "error": error, "scorecard": to_json(report)}
+
+
+def _tell_end(path: Path, end: RunEnd, code: int, report: Report) -> None:
+    """Why it ended, if not because all was done."""
+    resume = f"`evalcore resume {path}`"
+    missing = sum(cell.planned - cell.graded for cell in report.cells)
+    if end.error is not None:
+        tell_error(rendered_error(_with_hint(end.error, f"what finished is kept; {resume} goes on")))
+    elif end.reason == "interrupted":
+        tell(f"stopped: {plural(missing, 'trial')} without a result; {resume} goes on")
+    elif end.reason == "budget":
+        tell(f"the budget is spent: {plural(missing, 'trial')} without a result; what finished is kept")
+    elif code == NOTHING_GRADED:
+        tell_error(rendered_error(_nothing_graded(path, end)))
+    elif end.voids_left:
+        trials = plural(end.voids_left, "trial")
+        tell(
+            f"{trials} failed for want of infrastructure, each time; `evalcore resume {path} --only-errors` tries again"
+        )
+
+
+def _with_hint(error: EvalcoreError, hint: str) -> EvalcoreError:
+    if error.hint is None:
+        error.hint = hint
+    return error
+
+
+def _nothing_graded(path: Path, end: RunEnd) -> EvalcoreError:
+    from evalcore.errors import InfraError
+
+    if end.voids_left:
+        hint = f"`evalcore trace {path}` says why; then `evalcore resume {path} --only-errors`"
+    else:
+        hint = f"`evalcore trace {path}` says why; then `evalcore regrade {path}`"
+    return InfraError("nothing could be measured: no trial has a result", hint=hint)
+
+
+def fresh(path: Path) -> Path:
+    """The path, or with a number if it is taken: two runs may begin in one second."""
+    number, free = 2, path
+    while free.exists():
+        free = path.with_name(f"{path.name}-{number}")
+        number += 1
+    return free
+
+
+def explain_controls(selectors: Sequence[str], session: Session) -> str:
+    """What a run without a model shows, what not, and how to name one."""
+    text = paragraph(
+        "No model is named, so the two controls run: the oracle plays each task's known solution, noop does nothing. "
+        "They show that the rig is sound, from the tools to the grader; they are no score of any agent."
+    )
+    lines = [text, f"To measure one: evalcore run {' '.join(selectors)} --model PROVIDER/NAME"]
+    return "\n".join([*lines, *keys.offers(session.registry(), session.environ)])

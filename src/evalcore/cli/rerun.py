@@ -1,0 +1,68 @@
+"""`evalcore rerun`: the study of a run once more, with the code and data of today, as a new run linked to the old one."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+from attrs import evolve
+
+from evalcore.cli.execution import Manner, ask, costly, finish, fresh, models_of, projection, run_options
+from evalcore.cli.resume import CONCURRENCY, QUIET, RUN, YES
+from evalcore.cli.session import Session, with_session
+from evalcore.cli.study_options import JSON, options
+from evalcore.engine.plan import base_of, close_plan, make_plan
+from evalcore.engine.run import start, study_of
+from evalcore.engine.runner import RunEnd
+from evalcore.engine.services import LocalServices
+from evalcore.engine.settings import SettingFlags, default_run_name, run_settings
+from evalcore.engine.store import read_stamp
+
+
+@click.command()
+@options(RUN)
+@click.option("--out", metavar="DIR", help="Where the new run is kept (beside the old one).")
+@click.option("--name", metavar="ID", help="Of the new run (time, study, short digest).")
+@options(CONCURRENCY, YES, QUIET, JSON)
+@with_session
+def rerun(
+    session: Session,
+    *,
+    run: str,
+    out: str | None,
+    name: str | None,
+    concurrency: int | None,
+    yes: bool,
+    quiet: bool,
+    json: bool | None,
+) -> int:
+    """Run the study of RUN again, from the first trial, as a new run.
+
+    The old run stays as it is; the new one names it as its parent. To fill gaps in a run, use `evalcore resume`.
+    """
+    old = session.run_path(run)
+    settings = run_settings(SettingFlags(out=out or str(old.absolute().parent), name=name), {})
+    manner = Manner(concurrency, yes, bool(json), quiet)
+    path, end = asyncio.run(_carry_out(session, old, settings.out, settings.name, manner))
+    return finish(path, end, session.registry(), manner)
+
+
+async def _carry_out(session: Session, old: Path, out: Path, name: str | None, manner: Manner) -> tuple[Path, RunEnd]:
+    """Plan the stored study, ask, run."""
+    stamp, registry = read_stamp(old), session.registry()
+    study = study_of(stamp)
+    services = LocalServices(registry, base_of(stamp), stamp.seed)
+    path = out / name if name else fresh(out / default_run_name(study, services.clock.now()))
+    try:
+        plan = await make_plan(study, registry, services, path.name)
+        plan = evolve(plan, stamp=evolve(plan.stamp, parent=stamp.run))
+        try:
+            manner.tell(projection(plan, manner))
+            ask(costly(models_of(plan), registry), manner)
+            end = await start(plan, path, registry, services, run_options(session, path, manner))
+        finally:
+            await close_plan(plan)
+    finally:
+        await services.close()
+    return path, end

@@ -1,0 +1,86 @@
+"""`evalcore resume`: go on with a run that was stopped, crashed, or left trials without a result."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from evalcore.cli.execution import Manner, ask, costly, finish, run_options
+from evalcore.cli.progress import CellKey
+from evalcore.cli.session import Session, with_session
+from evalcore.cli.study_options import JSON, options
+from evalcore.engine import run as engine
+from evalcore.engine.fault import MAX_ATTEMPTS
+from evalcore.engine.store import read_attempts, read_gradings, read_stamp
+from evalcore.report.words import plural
+from evalcore.values.stamp import RunStamp
+
+RUN = click.argument("run", metavar="RUN")
+CONCURRENCY = click.option("--concurrency", type=click.IntRange(1), metavar="C", help="Trials at a time (16).")
+YES = click.option("--yes", is_flag=True, help="Do not ask before money is spent.")
+QUIET = click.option("--quiet", is_flag=True, help="No progress, and no word but the result.")
+
+
+@click.command()
+@options(RUN)
+@click.option("--only-errors", is_flag=True, help="Also try again what is void after every retry, or ungraded.")
+@options(CONCURRENCY, YES, QUIET, JSON)
+@with_session
+def resume(
+    session: Session,
+    *,
+    run: str,
+    only_errors: bool,
+    concurrency: int | None,
+    yes: bool,
+    quiet: bool,
+    json: bool | None,
+) -> int:
+    """Go on with RUN: grade what was executed, run what is missing or void.
+
+    RUN is the folder of a run, or its name under ./runs. Nothing that has a result runs again; a run whose
+    tasks, configurations or graders are no longer the same is refused.
+    """
+    path = session.run_path(run)
+    manner = Manner(concurrency, yes, bool(json), quiet)
+    stamp = read_stamp(path)
+    missing = _missing(path, stamp, refill=only_errors)
+    manner.tell(f"{path}: {_at_most(missing)}")
+    if missing:
+        ask(costly(_models(stamp), session.registry()), manner)
+    options_ = run_options(session, path, manner, _counts(path, stamp))
+    _, end, notes = asyncio.run(engine.resume(path, session.registry(), options_, only_errors=only_errors))
+    for note in notes:
+        manner.tell(f"repaired: {note}")
+    return finish(path, end, session.registry(), manner)
+
+
+def _at_most(missing: int) -> str:
+    return f"at most {plural(missing, 'trial')} to run" if missing else "every trial has run"
+
+
+def _models(stamp: RunStamp) -> list[str | None]:
+    """Every model that the run calls, in any role."""
+    return [*(a.arm.model for a in stamp.arms), *(r.model for r in engine.study_of(stamp).roles.values())]
+
+
+def _missing(path: Path, stamp: RunStamp, *, refill: bool) -> int:
+    """How many trials may have to run: as planned, without those that ran and those that are given up."""
+    standing = engine.standing_of(path, stamp.grading, refill=refill).values()
+    settled = sum(s.executed is not None or s.voids >= MAX_ATTEMPTS for s in standing)
+    planned = stamp.repeats * len(stamp.arms) * sum(b.tasks for b in stamp.benchmarks)
+    return max(0, planned - settled)
+
+
+def _counts(path: Path, stamp: RunStamp) -> dict[CellKey, dict[str, int]]:
+    """Outcomes so far, by cell."""
+    verdicts = {g.attempt: g.verdict.outcome for g in read_gradings(path, stamp.grading)}
+    counts: dict[CellKey, dict[str, int]] = {}
+    for attempt in read_attempts(path):
+        outcome = "void" if attempt.void is not None else verdicts.get(attempt.id)
+        if outcome is not None and outcome != "grader_error":
+            cell = counts.setdefault((attempt.key.benchmark, attempt.key.arm), {})
+            cell[outcome] = cell.get(outcome, 0) + 1
+    return counts

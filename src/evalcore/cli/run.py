@@ -1,0 +1,65 @@
+"""`evalcore run`: from selectors or a study file to a scorecard."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalcore.cli.execution import (
+    Manner,
+    ask,
+    costly,
+    explain_controls,
+    finish,
+    fresh,
+    models_of,
+    projection,
+    run_options,
+)
+from evalcore.cli.session import Session, with_session
+from evalcore.cli.study_options import HOW, JSON, WHAT, Request, options, read_request
+from evalcore.engine.plan import close_plan, make_plan
+from evalcore.engine.run import start
+from evalcore.engine.runner import RunEnd
+from evalcore.engine.settings import default_run_name
+
+
+@click.command()
+@options(*WHAT, *HOW, JSON)
+@with_session
+def run(session: Session, **given: Any) -> int:
+    """Run benchmarks, or a study file, and print the scorecard.
+
+    SELECTOR is a benchmark (NAME, NAME@SPLIT, NAME:PARAMETER), a group, or STUDY.toml. Without a model and
+    a harness the two controls run: they show that the rig is sound.
+    """
+    request = read_request(session, given)
+    settings = request.settings
+    manner = Manner(settings.concurrency, settings.yes, settings.json, settings.quiet)
+    if request.controls_only:
+        manner.tell(explain_controls(request.study.benchmarks, session))
+        manner.tell()
+    path, end = asyncio.run(_carry_out(session, request, manner))
+    return finish(path, end, session.registry(), manner)
+
+
+async def _carry_out(session: Session, request: Request, manner: Manner) -> tuple[Path, RunEnd]:
+    """Plan, ask, run."""
+    registry, services, settings = session.registry(), request.services, request.settings
+    path = settings.out / (settings.name or default_run_name(request.study, services.clock.now()))
+    if settings.name is None:
+        path = fresh(path)
+    try:
+        plan = await make_plan(request.study, registry, services, path.name)
+        try:
+            manner.tell(projection(plan, manner))
+            ask(costly(models_of(plan), registry), manner)
+            end = await start(plan, path, registry, services, run_options(session, path, manner))
+        finally:
+            await close_plan(plan)
+    finally:
+        await services.close()
+    return path, end

@@ -1,0 +1,133 @@
+"""One attempt as people read it: what was said, called and answered, how it ended, and what the grader made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evalcore.report.words import plural, seconds
+from evalcore.values.json import JSONObject, JSONValue, exact_text
+from evalcore.values.trace import TraceReader, assistant_message, calls_of_message
+from evalcore.values.trial import Attempt, Grading
+
+LONG: Final = 1200  # characters of one text
+LINES: Final = 24
+
+
+def trial_text(
+    reader: TraceReader, attempt: Attempt, grading: Grading | None, label: str, *, full: bool = False
+) -> Iterator[str]:
+    """The lines. Foreign text in them is as it was recorded: whoever prints them cleans them."""
+    yield f"trial    {attempt.id}"
+    yield f"by       {label}"
+    yield f"began    {attempt.started}, took {seconds(attempt.wall_s)}"
+    yield f"stamped  {attempt.provenance}, isolation {attempt.isolation}"
+    for role, usage in attempt.usage.items():
+        tokens = f"{usage.input:,} tokens in, {usage.output:,} out"
+        yield f"{role:<8} {plural(usage.calls, 'model call')}: {tokens}"
+    yield ""
+    shorten = _Shorten(full)
+    for event in reader.events():
+        yield from _event(event, shorten)
+    yield ""
+    yield from _verdict(attempt, grading, shorten)
+
+
+class _Shorten:
+    """Cuts long texts, unless all of them is wanted."""
+
+    def __init__(self, full: bool) -> None:
+        self._full = full
+
+    def __call__(self, value: JSONValue) -> str:
+        text = value if isinstance(value, str) else exact_text(value)
+        if self._full or (len(text) <= LONG and text.count("\n") < LINES):
+            return text
+        kept = "\n".join(text[:LONG].split("\n")[:LINES])
+        return f"{kept}\n… {len(text) - len(kept):,} more characters (--full)"
+
+
+def _event(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
+    """One event as a block; what is told elsewhere, or needs no telling, is left out."""
+    kind = str(event.get("e"))
+    if kind == "trial.start":
+        messages = event.get("messages")
+        for message in messages if isinstance(messages, list) else ():
+            if isinstance(message, dict):
+                yield from _block(event, str(message.get("role")), _content(message.get("content")), shorten)
+    elif kind == "model.response":
+        yield from _response(event, shorten)
+    elif kind == "model.error":
+        yield from _block(event, f"{event.get('role')}: model error", event.get("message"), shorten)
+    elif kind == "tool.call":
+        arguments = event["raw"] if "raw" in event else event.get("arguments")
+        yield from _block(event, f"call {event.get('call')}: {event.get('tool')}", arguments, shorten)
+    elif kind == "tool.result":
+        failed = ", an error" if event.get("error") else ""
+        yield from _block(event, f"result {event.get('call')}{failed}", _content(event.get("content")), shorten)
+    elif kind == "harness.exit":
+        if event.get("answer") is not None:
+            yield from _block(event, "answer", event.get("answer"), shorten)
+        evidence = event.get("evidence")
+        if evidence:
+            yield from _block(event, "the harness says", evidence, shorten)
+    elif kind == "exit":
+        how = " ".join(str(v) for v in (event.get("kind"), event.get("limit"), event.get("detail")) if v)
+        yield from _block(event, "exit", how, shorten)
+    elif kind not in ("model.request", "deliverable", "evidence"):
+        rest: JSONObject = {k: v for k, v in event.items() if k not in ("t", "e")}
+        yield from _block(event, kind, rest, shorten)
+
+
+def _response(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
+    """What a model said, and the calls it asked for; those that are made stand below as calls."""
+    message = assistant_message(event.get("body"))
+    said = _content(message.get("content"))
+    refusal = message.get("refusal")
+    calls = [c.name for c in calls_of_message(message)]
+    role = str(event.get("role"))
+    if said or not calls:
+        yield from _block(event, role, said or refusal or "", shorten)
+    if calls:
+        yield from _block(event, f"{role} asks for", ", ".join(calls), shorten)
+
+
+def _content(content: JSONValue) -> JSONValue:
+    """The text of a message or result; parts that are no text are named."""
+    if not isinstance(content, list):
+        return content
+    parts = [p for p in content if isinstance(p, dict)]
+    return "\n".join(str(p["text"]) if "text" in p else f"[{p.get('type', 'part')}]" for p in parts)
+
+
+def _block(event: JSONObject, head: str, value: JSONValue, shorten: _Shorten) -> Iterator[str]:
+    """A time, a head, and the text: beside it if it is short, else below."""
+    t = event.get("t")
+    start = f"{t if isinstance(t, (int, float)) else 0.0:8.3f}  {head}"
+    text = shorten("" if value is None else value)
+    if "\n" not in text and len(text) + len(start) < 100:
+        yield f"{start}: {text}" if text else start
+        return
+    yield start
+    yield from (f"          {line}" for line in text.split("\n"))
+
+
+def _verdict(attempt: Attempt, grading: Grading | None, shorten: _Shorten) -> Iterator[str]:
+    if attempt.void is not None:
+        yield f"void     {attempt.void.kind}: {attempt.void.message} (counts neither for nor against)"
+        return
+    if grading is None:
+        yield "verdict  none yet: `evalcore resume` grades what was executed"
+        return
+    verdict = grading.verdict
+    yield f"verdict  {verdict.outcome}" + ("" if verdict.score is None else f", score {verdict.score:g}")
+    if grading.error:
+        yield f"error    {grading.error}"
+    if verdict.harm is not None:
+        yield f"harm     {'yes' if verdict.harm else 'no'}"
+    for name, value in verdict.views.items():
+        yield f"view     {name}: {'yes' if value else 'no'}"
+    if verdict.flags:
+        yield f"flags    {', '.join(verdict.flags)}"
+    if verdict.details:
+        yield f"details  {shorten(verdict.details)}"
