@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
+import os
 import shutil
-from collections.abc import Iterator
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +30,9 @@ from evalcore.values.study import Study
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import Attempt, Grading
 from tests.faults import parts
+from tests.oracles import ROOT
+
+PATIENCE_S = 60.0  # what anything that takes seconds may take on a busy machine
 
 PLAYBOOK = """
 [[reply]]
@@ -59,8 +66,8 @@ def registry() -> Registry:
 
 def study(benchmark: str = "toy-weather:2", *, model: str = "scripted/play.toml", **fields: Any) -> Study:
     """One benchmark, one arm `a`: react over the scripted model, unless said otherwise."""
-    arms = {"a": {"harness": "react", "model": model}}
-    return Study(**({"name": "toy", "benchmarks": (benchmark,), "arms": arms} | fields))
+    fields.setdefault("arms", {"a": {"harness": "react", "model": model}})
+    return Study(**({"name": "toy", "benchmarks": (benchmark,)} | fields))
 
 
 async def begin(what: Study, folder: Path, playbook: str = "", delay_s: float = 0.0, **options: Any) -> RunEnd:
@@ -169,8 +176,55 @@ def _story(run: Path, attempt: Attempt) -> str:
     return hashlib.sha256(canonical(story)).hexdigest()
 
 
+# ── a run in a process of its own ────────────────────────────────────────────────────────────────────────────────────
+
+
+def spawned(verb: str, folder: Path, **options: Any) -> subprocess.Popen[str]:
+    """`study_process`, in a process group of its own. Its standard error is the test's."""
+    folder.mkdir(exist_ok=True)
+    argv = [sys.executable, "-m", "tests.faults.study_process", verb, str(folder), json.dumps(options)]
+    return subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def outcome(process: subprocess.Popen[str], timeout_s: float = PATIENCE_S) -> tuple[int, str]:
+    """Its exit code and all that it printed, once it has ended; it is killed if it does not."""
+    try:
+        text, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        killed(process)
+        raise
+    return process.returncode, text
+
+
+def killed(process: subprocess.Popen[str]) -> None:
+    """SIGKILL to the whole group, and wait."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def wait_until(true: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Wait for a condition while the process lives."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not true():
+        assert process.poll() is None, f"ended too early, with {process.returncode}"
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+def executed_lines(run: Path) -> int:
+    """How many attempts are committed now."""
+    file = run / "attempts.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+# ── breaking one, and what must hold ─────────────────────────────────────────────────────────────────────────────────
+
+
 def copy_of(run: Path, to: Path) -> Path:
-    """A copy to break; the playbook stands beside it, as it does beside the original."""
+    """A copy to break."""
     shutil.copytree(run, to)
     return to
 
@@ -186,9 +240,3 @@ def whole(run: Path, planned: int) -> None:
     (grading,) = gradings_of(run)
     graded = [g.attempt for g in read_gradings(run, grading)]
     assert sorted(graded) == sorted(ids)
-
-
-def base_moved(run: Path, to: Path) -> None:
-    """Point a copied run's stamp at another base folder."""
-    stamp = run / "run.toml"
-    stamp.write_text(re.sub(r'(?m)^base = ".*"$', f'base = "{to}"', stamp.read_text()))

@@ -79,7 +79,6 @@ def test_what_is_dumped_comes_back(value: Any) -> None:
         [{"$int16": "none"}, math.inf],
     ],
 )
-@pytest.mark.xfail(reason="values/json.py takes what an agent wrote for its own tags; the fix is with its owner")
 def test_an_agent_s_value_that_looks_like_a_tag_comes_back(value: Any) -> None:
     assert same(loads(dumps(value)), value)
 

@@ -55,9 +55,8 @@ def test_repeated_tasks_get_the_clustered_interval() -> None:
 
 
 def test_tasks_that_share_a_cluster_widen_the_interval() -> None:
-    run = stamp(benchmarks=[evolve(BFCL, clusters=3)])
     shared = {"t1": "a", "t2": "a", "t3": "b", "t4": "b", "t5": "b", "t6": "c"}
-    one = cell(trials(F1), run, clusters={BFCL.selector: shared})
+    one = cell(trials(F1), stamp(benchmarks=[evolve(BFCL, clusters=3, cluster_of=shared)]))
     assert one.clusters == 3
     solved = one.metrics["pass@1"]
     # Residuals by hand: a 13/18, b -5/6 - 0 ... summed per cluster; see test_stats for the formula over runs.
@@ -70,11 +69,11 @@ def test_tasks_that_share_a_cluster_widen_the_interval() -> None:
     assert (solved.low, solved.high) == (pytest.approx(centre - half), pytest.approx(centre + half))
 
 
-def test_unknown_clusters_mean_no_interval() -> None:
-    one = cell(trials(F1), stamp(benchmarks=[evolve(BFCL, clusters=3)]))
-    solved = one.metrics["pass@1"]
-    assert (solved.value, solved.low, one.clusters) == (pytest.approx(11 / 18), None, None)
-    assert solved.reason == one.reasons["clusters"] == "the run does not say which tasks share a cluster"
+def test_an_oracle_that_does_not_apply_has_no_cell_and_a_note_says_why() -> None:
+    run = stamp(arms=[REACT, ORACLE], benchmarks=[evolve(BFCL, oracle_note="its tasks have no gold")])
+    whole = report(trials(F1), run)
+    assert [c.arm.arm.harness for c in whole.cells] == ["react"]
+    assert any("its tasks have no gold" in note for note in whole.notes)
 
 
 def test_one_cluster_has_a_value_but_no_interval() -> None:

@@ -100,20 +100,11 @@ def ask(models: Sequence[str], manner: Manner) -> None:
 # ── while it runs ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def run_options(
-    session: Session, path: Path, manner: Manner, before: Counts | None = None, ways: int = DEFAULT_CONCURRENCY
-) -> RunOptions:
-    """With progress, keys kept out of every file, and what Ctrl-C says."""
-    from evalcore.wires.recorder import Redactor
-
+def run_options(path: Path, manner: Manner, before: Counts | None = None) -> RunOptions:
+    """With progress, and with what Ctrl-C says."""
     watcher = Watcher(f"evalcore resume {path}", manner.quiet, before or {})
-    known = keys.secrets(session.registry().all(ModelInfo).values(), session.environ)
-    return RunOptions(
-        concurrency=manner.concurrency or ways,
-        redactor=Redactor(known),
-        watch=None if manner.quiet else watcher.watch,
-        on_stop=watcher.stopping,
-    )
+    watch = None if manner.quiet else watcher.watch
+    return RunOptions(manner.concurrency or DEFAULT_CONCURRENCY, watch=watch, on_stop=watcher.stopping)
 
 
 # ── after ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -154,7 +145,7 @@ def finish(path: Path, end: RunEnd, registry: Registry, manner: Manner) -> int:
         say_json(_as_json(path, end, code, report))
     else:
         print_report(report)
-        say(table([("run", f"{path}"), ("again", f"evalcore report {path}"), ("trials", f"evalcore trace {path}")]))
+        say(table([("run", f"{path}"), ("report", f"evalcore report {path}"), ("trials", f"evalcore trace {path} [TRIAL]")]))
     _tell_end(path, end, code, report)
     return code
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 PORTS: Final = (11434, 8000, 8080)  # Ollama; vLLM and SGLang; llama.cpp
 ANSWER_S: Final = 0.2
-_SECRET: Final = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_ACCESS_KEY")
 _REQUEST: Final = b"GET /v1/models HTTP/1.0\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n"
 
 
@@ -21,12 +20,6 @@ def seen(models: Iterable[ModelInfo], environ: Mapping[str, str]) -> list[str]:
     """The names of variables that hold a provider's key. Values stay where they are."""
     declared = {name for info in models for name in info.keys}
     return sorted(n for n, value in environ.items() if value and (n in declared or n.endswith("_API_KEY")))
-
-
-def secrets(models: Iterable[ModelInfo], environ: Mapping[str, str]) -> list[str]:
-    """Values that must not stand in any file of a run."""
-    declared = {name for info in models for name in info.keys}
-    return [value for name, value in environ.items() if name in declared or name.upper().endswith(_SECRET)]
 
 
 def offers(registry: Registry, environ: Mapping[str, str]) -> list[str]:

@@ -17,7 +17,7 @@ from evalcore.values import descriptors as d
 from evalcore.values.convert import unstructure
 from evalcore.values.faults import nearest
 
-KINDS: Final[Mapping[str, type]] = {
+KINDS: Final[Mapping[str, type[Any]]] = {
     "benchmarks": d.AdapterInfo,
     "groups": d.GroupInfo,
     "harnesses": d.HarnessInfo,
@@ -49,7 +49,7 @@ def list_(session: Session, *, kind: str | None, json: bool | None) -> int:
     """
     kinds = [_kind(kind)] if kind else list(KINDS)
     registry = session.registry()
-    found = {name: list(_entries(registry, KINDS[name])) for name in kinds}
+    found: dict[str, list[tuple[Any, str]]] = {name: list(_entries(registry, KINDS[name])) for name in kinds}
     if json:
         say_json({name: [_as_json(info, plugin) for info, plugin in entries] for name, entries in found.items()})
         return 0
@@ -78,7 +78,7 @@ def _kind(text: str) -> str:
     return known[text]
 
 
-def _entries(registry: Registry, kind: type) -> Iterator[tuple[Any, str]]:
+def _entries(registry: Registry, kind: type[Any]) -> Iterator[tuple[Any, str]]:
     for name, info in registry.all(kind).items():
         yield info, registry.plugin_of(kind, name)
 

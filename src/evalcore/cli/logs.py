@@ -1,7 +1,7 @@
 """Logs on standard error: readable on a terminal, else one JSON object a line. `EVALCORE_LOG` is the level.
 
-evalcore logs with the standard library; structlog gives the lines their form, and is imported when there is one. Neither
-form shows the values of variables in a traceback: keys are among them.
+evalcore logs with the standard library; structlog gives the lines their form, and is imported for the first one.
+Neither form shows the values of variables in a traceback: keys are among them.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Program(click.Group):
                 with formatter.section(title):
                     formatter.write_dl([(name.ljust(longest), text) for name, text in verbs.items()])
 
-    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:  # type: ignore[override]
+    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run, tell whatever goes wrong, and end with the exit code of architecture §9."""
         given = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False

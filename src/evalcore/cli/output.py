@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 import textwrap
@@ -41,7 +42,7 @@ def say_json(value: object) -> None:
 
 def strict(value: object) -> object:
     """`value` with NaN and the infinities, which JSON does not have, as text."""
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+    if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
         return {str(k): strict(v) for k, v in value.items()}

@@ -158,8 +158,8 @@ class _Pace:
         self.seen.append((state.elapsed_s, state.done))
         while len(self.seen) > 2 and state.elapsed_s - self.seen[1][0] >= WINDOW_S:
             self.seen.popleft()
-        (since, before), passed = self.seen[0], state.elapsed_s - self.seen[0][0]
-        new = state.done - before
+        since, before = self.seen[0]
+        passed, new = state.elapsed_s - since, state.done - before
         if passed < 0.5 or new <= 0:
             return state
         rate = new / passed

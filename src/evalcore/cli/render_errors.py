@@ -134,7 +134,7 @@ def _write_details(error: BaseException) -> Path | None:
         head = [f"evalcore {__version__}, Python {sys.version.split()[0]} on {sys.platform}", " ".join(sys.argv)]
         text = "\n".join([*head, "", *traceback.format_exception(error)])
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as out:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as out:
             out.write(text)
     except (OSError, EvalcoreError):
         return None

@@ -1,4 +1,4 @@
-"""`evalcore rerun`: the study of a run once more, with the code and data of today, as a new run linked to the old one."""
+"""`evalcore rerun`: the study of a run once more, with today's code and data, as a new run linked to the old one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def _carry_out(session: Session, old: Path, out: Path, name: str | None, m
         try:
             manner.tell(projection(plan, manner))
             ask(costly(models_of(plan), registry), manner)
-            end = await start(plan, path, registry, services, run_options(session, path, manner))
+            end = await start(plan, path, registry, services, run_options(path, manner))
         finally:
             await close_plan(plan)
     finally:

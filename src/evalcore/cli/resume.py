@@ -50,7 +50,7 @@ def resume(
     manner.tell(f"{path}: {_at_most(missing)}")
     if missing:
         ask(costly(_models(stamp), session.registry()), manner)
-    options_ = run_options(session, path, manner, _counts(path, stamp))
+    options_ = run_options(path, manner, _counts(path, stamp))
     _, end, notes = asyncio.run(engine.resume(path, session.registry(), options_, only_errors=only_errors))
     for note in notes:
         manner.tell(f"repaired: {note}")

@@ -57,7 +57,7 @@ async def _carry_out(session: Session, request: Request, manner: Manner) -> tupl
         try:
             manner.tell(projection(plan, manner))
             ask(costly(models_of(plan), registry), manner)
-            end = await start(plan, path, registry, services, run_options(session, path, manner))
+            end = await start(plan, path, registry, services, run_options(path, manner))
         finally:
             await close_plan(plan)
     finally:

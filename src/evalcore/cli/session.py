@@ -30,7 +30,7 @@ class Session:
         self._registry: Registry | None = None
 
     def registry(self) -> Registry:
-        """Everything installed and sound; one line on standard error for each plugin that is not. Raises PluginError."""
+        """Everything installed and sound; a line on standard error for each plugin that is not. Raises PluginError."""
         if self._registry is None:
             from evalcore.cli.output import tell
 

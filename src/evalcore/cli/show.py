@@ -161,7 +161,7 @@ def _show_run(path: Path, *, as_json: bool) -> None:
         ("made", stamp.created),
         (
             "study",
-            f"{stamp.study_name}, digest {stamp.study_digest[:12]}, {plural(stamp.repeats, 'repeat')}, seed {stamp.seed}",
+            f"{stamp.study_name} ({stamp.study_digest[:12]}), {plural(stamp.repeats, 'repeat')}, seed {stamp.seed}",
         ),
     ]
     if stamp.parent:

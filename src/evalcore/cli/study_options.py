@@ -51,18 +51,49 @@ def _listed(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tu
 
 WHAT: Final = (
     click.argument("selectors", nargs=-1, metavar="SELECTOR..."),
-    click.option("--model", "models", multiple=True, metavar="A,B", callback=_listed, help="PROVIDER/NAME; one configuration for each."),  # fmt: skip
-    click.option("--harness", "harnesses", multiple=True, metavar="X,Y", callback=_listed, help="The agent under test; each with every model."),  # fmt: skip
-    click.option("--trials", "--repeats", "--epochs", "-k", "trials", type=int, cls=TrialsOption, help="Trials of each task (1). Also --repeats, --epochs."),  # fmt: skip
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="A,B",
+        callback=_listed,
+        help="PROVIDER/NAME; one configuration for each.",
+    ),
+    click.option(
+        "--harness",
+        "harnesses",
+        multiple=True,
+        metavar="X,Y",
+        callback=_listed,
+        help="The agent under test; each with every model.",
+    ),
+    click.option(
+        "--trials",
+        "--repeats",
+        "--epochs",
+        "-k",
+        "trials",
+        type=int,
+        cls=TrialsOption,
+        help="Trials of each task (1). Also --repeats, --epochs.",
+    ),
     click.option("--limit", metavar="N|A-B", help="The first N tasks, or those from A on, 0-based, without B."),
     click.option("--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeat it for more."),
     click.option("--seed", type=int, metavar="S", help="Of everything random (0)."),
-    click.option("--set", "set_", multiple=True, metavar="AXIS=VALUE", callback=_pairs, help="Turn a knob: `evalcore list axes`."),  # fmt: skip
-    click.option("--sweep", multiple=True, metavar="AXIS=V1,V2", callback=_pairs, help="Every configuration with each of these values."),  # fmt: skip
+    click.option(
+        "--set", "set_", multiple=True, metavar="AXIS=VALUE", callback=_pairs, help="Turn a knob: `evalcore list axes`."
+    ),
+    click.option(
+        "--sweep",
+        multiple=True,
+        metavar="AXIS=V1,V2",
+        callback=_pairs,
+        help="Every configuration with each of these values.",
+    ),
     click.option("--max-tokens", type=int, metavar="N", help="Of one trial: input and output, all roles."),
     click.option("--timeout", "timeout_s", type=float, metavar="SECONDS", help="Of one trial."),
     click.option("--budget-usd", type=float, metavar="X", help="Of the whole run."),
-)  # fmt: skip
+)
 HOW: Final = (
     click.option("--concurrency", type=int, metavar="C", help="Trials at a time (16)."),
     click.option("--out", metavar="DIR", help="Where runs are kept (runs)."),
@@ -151,7 +182,7 @@ def _from_file(file: Path, flags: StudyFlags, registry: Registry, services: Loca
 
 
 def _content(registry: Registry, services: LocalServices) -> Content:
-    """Asks a model's provider for the digests of what stands behind its name: a missing playbook is told with the rest."""
+    """Digests of what stands behind a model's name: a missing playbook is told together with all else that is wrong."""
 
     def content(axis: str, value: str) -> Mapping[str, str]:
         provider, _, name = value.partition("/")

@@ -12,6 +12,7 @@ from evalcore.values.trial import Attempt, Grading
 
 LONG: Final = 1200  # characters of one text
 LINES: Final = 24
+_SILENT: Final = frozenset({"model.request", "deliverable", "evidence"})
 
 
 def trial_text(
@@ -51,32 +52,37 @@ def _event(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
     """One event as a block; what is told elsewhere, or needs no telling, is left out."""
     kind = str(event.get("e"))
     if kind == "trial.start":
-        messages = event.get("messages")
-        for message in messages if isinstance(messages, list) else ():
-            if isinstance(message, dict):
-                yield from _block(event, str(message.get("role")), _content(message.get("content")), shorten)
+        for message in _objects(event.get("messages")):
+            yield from _block(event, str(message.get("role")), _content(message.get("content")), shorten)
     elif kind == "model.response":
         yield from _response(event, shorten)
-    elif kind == "model.error":
-        yield from _block(event, f"{event.get('role')}: model error", event.get("message"), shorten)
-    elif kind == "tool.call":
-        arguments = event["raw"] if "raw" in event else event.get("arguments")
-        yield from _block(event, f"call {event.get('call')}: {event.get('tool')}", arguments, shorten)
-    elif kind == "tool.result":
-        failed = ", an error" if event.get("error") else ""
-        yield from _block(event, f"result {event.get('call')}{failed}", _content(event.get("content")), shorten)
     elif kind == "harness.exit":
-        if event.get("answer") is not None:
-            yield from _block(event, "answer", event.get("answer"), shorten)
-        evidence = event.get("evidence")
-        if evidence:
-            yield from _block(event, "the harness says", evidence, shorten)
-    elif kind == "exit":
-        how = " ".join(str(v) for v in (event.get("kind"), event.get("limit"), event.get("detail")) if v)
-        yield from _block(event, "exit", how, shorten)
-    elif kind not in ("model.request", "deliverable", "evidence"):
-        rest: JSONObject = {k: v for k, v in event.items() if k not in ("t", "e")}
-        yield from _block(event, kind, rest, shorten)
+        yield from _claim(event, shorten)
+    elif kind not in _SILENT:
+        yield from _block(event, *_head_and_text(kind, event), shorten)
+
+
+def _head_and_text(kind: str, event: JSONObject) -> tuple[str, JSONValue]:
+    """What stands beside the time, and what below."""
+    if kind == "model.error":
+        return f"{event.get('role')}: model error", event.get("message")
+    if kind == "tool.call":
+        return f"call {event.get('call')}: {event.get('tool')}", event.get("raw", event.get("arguments"))
+    if kind == "tool.result":
+        failed = ", an error" if event.get("error") else ""
+        return f"result {event.get('call')}{failed}", _content(event.get("content"))
+    if kind == "exit":
+        return "exit", " ".join(str(v) for v in (event.get("kind"), event.get("limit"), event.get("detail")) if v)
+    return kind, {k: v for k, v in event.items() if k not in ("t", "e")}
+
+
+def _claim(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
+    """The answer, and what the harness says of itself."""
+    if event.get("answer") is not None:
+        yield from _block(event, "answer", event.get("answer"), shorten)
+    evidence = event.get("evidence")
+    if isinstance(evidence, dict) and any(v is not None for v in evidence.values()):
+        yield from _block(event, "the harness says", evidence, shorten)
 
 
 def _response(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
@@ -96,8 +102,11 @@ def _content(content: JSONValue) -> JSONValue:
     """The text of a message or result; parts that are no text are named."""
     if not isinstance(content, list):
         return content
-    parts = [p for p in content if isinstance(p, dict)]
-    return "\n".join(str(p["text"]) if "text" in p else f"[{p.get('type', 'part')}]" for p in parts)
+    return "\n".join(str(p["text"]) if "text" in p else f"[{p.get('type', 'part')}]" for p in _objects(content))
+
+
+def _objects(value: JSONValue) -> list[JSONObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _block(event: JSONObject, head: str, value: JSONValue, shorten: _Shorten) -> Iterator[str]:

@@ -194,7 +194,8 @@ def complete_arms(
 def collect_arms(
     study: Study, vocabulary: Vocabulary, *, base: Path, content: Content | None = None, faults: Faults
 ) -> tuple[Arm, ...]:
-    """As `complete_arms`, beside other checks: what is wrong goes to `faults`; the arms that are right come back."""
+    """As `complete_arms`, after other checks: what is wrong goes to `faults`; the arms that are right come back."""
+    whole = not faults  # else arms may be missing that would have taken a swept axis
     count = len(study.arms) * math.prod(map(len, study.sweep.values()))
     if count > MAX_ARMS:
         faults.add("$.sweep", f"makes {count} arms, and {MAX_ARMS} is the most")
@@ -203,7 +204,9 @@ def collect_arms(
     for handle, written in study.arms.items():
         for point in points(study.sweep):
             work.add(handle, written, point)
-    work.check_the_rest()
+    if whole:
+        work.check_sweep()
+    work.check_roles()
     for found in work.found.values():
         faults.add(found.where, found.wrong.message, found.hint())
     return tuple(made.arm for made in work.made.values())
@@ -376,11 +379,14 @@ class _Completion:
             where = key_path("$.arms", made.handle)
             self.fault(where, Wrong(f"the same configuration as arm {first.handle!r}"))
 
-    def check_the_rest(self) -> None:
-        """Swept axes that no arm takes, and the models of the other roles."""
+    def check_sweep(self) -> None:
+        """Swept axes that no arm takes."""
         for axis in self.study.sweep:
             if axis not in self.swept:
                 self.fault(key_path("$.sweep", axis), Wrong("no arm takes it"))
+
+    def check_roles(self) -> None:
+        """The models of the other roles."""
         for role, choice in self.study.roles.items():
             if choice.model is not None:
                 try:

@@ -164,15 +164,15 @@ async def make_plan(study: Study, registry: Registry, services: LocalServices, r
     harnesses = {name: await _harness(parts, name) for name in dict.fromkeys(a.harness for a in arms)}
     _check_money(study, arms)
     benchmarks = [await _benchmark(text, study, registry, services, arms[0]) for text in _selectors(study, registry)]
+    if any(a.harness == "oracle" for a in arms):
+        benchmarks = [await _with_oracle_note(b) for b in benchmarks]
     cells: dict[tuple[str, str], Cell] = {}
-    notes: list[str] = []
     for benchmark in benchmarks:
         for arm in arms:
             info, harness, _ = harnesses[arm.harness]
-            if info.name == "oracle" and (why := await _no_gold(benchmark)):
-                notes.append(f"oracle is not applicable to {benchmark.selector}: {why}")
-                continue
-            cells[benchmark.selector, arm.digest] = _cell(benchmark, arm, info, harness, study, parts)
+            if info.name != "oracle" or not benchmark.stamp.oracle_note:
+                cells[benchmark.selector, arm.digest] = _cell(benchmark, arm, info, harness, study, parts)
+    notes = [f"oracle is not applicable to {b.selector}: {n}" for b in benchmarks if (n := b.stamp.oracle_note)]
     if not cells:
         raise ConfigError("nothing to run", hint=notes[0] if notes else None)
     stamp = await _stamp(study, run, arms, harnesses, benchmarks, registry, services)
@@ -237,6 +237,7 @@ async def _benchmark(text: str, study: Study, registry: Registry, services: Loca
         limits=_with_wall(applied),
         standard_limits=applied == own,
         floor_note=info.floor_note,
+        cluster_of={t.id: t.cluster for t in tasks if t.cluster != t.id},
     )
     return Benchmark(text, info, adapter, grader, tasks, stamp)
 
@@ -264,14 +265,14 @@ def _did_you_mean(name: str, known: list[str]) -> str | None:
     return f"did you mean {near[0]!r}?" if near else None
 
 
-async def _no_gold(benchmark: Benchmark) -> str | None:
-    """Why the oracle cannot play this benchmark; None if it can."""
+async def _with_oracle_note(benchmark: Benchmark) -> Benchmark:
+    """The benchmark with the reason why the oracle cannot play it, if it cannot."""
     gold = await benchmark.adapter.gold(benchmark.tasks[0])
-    if gold is None:
-        return "its tasks have no gold"
-    if not isinstance(gold, (GoldAnswer, GoldCalls)):
-        return f"gold of the form {type(gold).__name__} cannot be played yet"
-    return None
+    if isinstance(gold, (GoldAnswer, GoldCalls)):
+        return benchmark
+    form = type(gold).__name__
+    why = "its tasks have no gold" if gold is None else f"gold of the form {form} cannot be played yet"
+    return evolve(benchmark, stamp=evolve(benchmark.stamp, oracle_note=why))
 
 
 def _with_wall(limits: Limits) -> Limits:

@@ -156,7 +156,7 @@ def _draft(raw: object, faults: Faults, check_selector: Callable[[str], object] 
         choices=_choices(raw, selectors, faults),
         limits=limits.limits() if limits else Limits(),
         roles=_roles(raw, faults),
-        sweep=sweep if len(arms) == len(written) else {},  # arms that are missing would make a sweep look unused
+        sweep=sweep,
         contrasts=_contrasts(raw, written, sweep, faults),
     )
 

@@ -8,7 +8,7 @@ land in separate cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from evalcore.contracts import Metric
 from evalcore.errors import RefusedError
@@ -25,25 +25,16 @@ _RESULTS = frozenset(RESULTS)
 
 
 class ReportBuilder:
-    """Counts trials as they are read; `finish` may be called at any time, and again.
+    """Counts trials as they are read; `finish` may be called at any time, and again."""
 
-    `clusters` gives the cluster of each task that is not its own, by benchmark selector.
-    """
-
-    def __init__(
-        self,
-        stamp: RunStamp,
-        metrics: Sequence[tuple[MetricInfo, Metric]] = (),
-        *,
-        clusters: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> None:
+    def __init__(self, stamp: RunStamp, metrics: Sequence[tuple[MetricInfo, Metric]] = ()) -> None:
         self._stamp = stamp
         self._metrics = tuple(metrics)
-        clusters = clusters or {}
         self._pairs = {
-            (b.selector, a.arm.digest): _Pair(b, a, clusters.get(b.selector), bool(metrics))
+            (b.selector, a.arm.digest): _Pair(b, a, bool(metrics))
             for b in stamp.benchmarks
             for a in stamp.arms
+            if a.arm.harness != "oracle" or not b.oracle_note  # not applicable there: no cell, and a note says why
         }
 
     def add(self, attempt: Attempt, grading: Grading | None) -> None:
@@ -107,7 +98,7 @@ class ReportBuilder:
             trials,
             not_run=max(0, planned - pair.trials),
             tasks=len(world.tasks),
-            clusters=None if pair.clusters is None else len({pair.clusters.get(t, t) for t in world.tasks}),
+            clusters=len({pair.clusters.get(t, t) for t in world.tasks}),
             outcomes=dict(world.outcomes),
             harm=world.harm if world.harm_judged else None,
             excluded=excluded,
@@ -171,12 +162,9 @@ class _Pair:
 
     __slots__ = ("_keep", "_settled", "arm", "benchmark", "clusters", "pending", "worlds")
 
-    def __init__(
-        self, benchmark: BenchmarkStamp, arm: ArmStamp, clusters: Mapping[str, str] | None, keep: bool
-    ) -> None:
+    def __init__(self, benchmark: BenchmarkStamp, arm: ArmStamp, keep: bool) -> None:
         self.benchmark, self.arm = benchmark, arm
-        # Without a mapping, tasks are their own clusters; if the stamp counts fewer, the mapping is missing.
-        self.clusters = {} if clusters is None and benchmark.clusters >= benchmark.tasks else clusters
+        self.clusters = benchmark.cluster_of  # tasks that are not in it are clusters of their own
         self.worlds: dict[tuple[str, str], World] = {}
         self.pending: dict[tuple[str, int], _Pending] = {}
         self._settled: dict[str, int] = {}  # task -> a bit per repeat that has a result
@@ -277,8 +265,6 @@ def _reasons(pair: _Pair, provenance: str | None, world: World, graded: measures
         del reasons["mode"]
     if provenance is None:
         reasons["provenance"] = measures.NOTHING_RAN
-    if pair.clusters is None:
-        reasons["clusters"] = measures.CLUSTERS_UNKNOWN
     if not world.harm_judged:
         reasons["harm"] = "this benchmark does not judge harm" if graded.runs else measures.NOTHING_GRADED
     return reasons

@@ -21,7 +21,6 @@ from evalcore.values.task import Role
 NOTHING_GRADED: Final = "nothing has been graded"
 NOTHING_RAN: Final = "nothing has run"
 NO_MODEL: Final = "no model"
-CLUSTERS_UNKNOWN: Final = "the run does not say which tasks share a cluster"
 LATER: Final = "intervals for {} come with the statistics release"
 RATE: Final = "mean over tasks of each task's share of {} among its graded trials"
 BUILT_IN: Final = frozenset({
@@ -32,10 +31,10 @@ VALIDATED: Final = "against reference values in tests/unit/test_stats.py"
 
 @frozen
 class Graded:
-    """What the metrics of a cell are made from. `clusters` is None where the run does not tell them."""
+    """What the metrics of a cell are made from. Tasks without a cluster are their own."""
 
     tasks: Mapping[str, TaskCount]
-    clusters: Mapping[str, str] | None  # task -> cluster
+    clusters: Mapping[str, str]  # task -> cluster
     ungraded: Mapping[str, Sequence[tuple[float, float]]]  # task -> (lowest, highest) score of each ungraded trial
     repeats: int  # as planned
     executed: Spent  # every trial whose agent ran
@@ -94,9 +93,6 @@ def _rate(
     if not runs:
         return MetricValue(None, estimand, 0, validated=VALIDATED, reason=NOTHING_GRADED, bounds=bounds)
     means = [true / n for n, true in counts.values()]
-    if cell.clusters is None:
-        value = math.fsum(means) / len(means)
-        return MetricValue(value, estimand, runs, validated=VALIDATED, reason=CLUSTERS_UNKNOWN, bounds=bounds)
     interval = rate_interval(means, runs, [cell.clusters.get(name, name) for name in counts])
     return _with_interval(interval, estimand, runs, bounds)
 

@@ -75,7 +75,7 @@ class Cell:
     trials: int
     not_run: int  # planned for this benchmark and arm, without an attempt in any world
     tasks: int
-    clusters: int | None  # None: the run does not say which tasks share a cluster
+    clusters: int
     outcomes: Mapping[str, int]
     harm: int | None  # None: this benchmark does not judge harm
     excluded: Mapping[Exclusion, int]

@@ -39,6 +39,8 @@ def of_run(stamp: RunStamp, isolations: set[str]) -> list[Note]:
 
 def _of_benchmark(benchmark: BenchmarkStamp) -> list[str]:
     texts = [benchmark.floor_note] if benchmark.floor_note else []
+    if benchmark.oracle_note:
+        texts.append(f"the oracle is not applicable: {benchmark.oracle_note}")
     dataset = benchmark.dataset
     if dataset.status != "current":
         texts.append(f"dataset {dataset.name} {dataset.version} is {dataset.status}" + _after(dataset.status_note))

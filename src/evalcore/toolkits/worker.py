@@ -26,6 +26,7 @@ _FAST_S = 0.005  # … but only behind quick ones: nothing should be stuck behin
 _LARGEST_REPLY = 1 << 30
 _LAST_WORDS = 8192
 _GRACE_S = 1.0
+_LAST_LOOK_S = 0.05
 _ID = re.compile(rb'\{"id":(\d+),')
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -96,6 +97,7 @@ class Worker:
         self._greeting: asyncio.Future[None] = self._loop.create_future()
         self._greeting.add_done_callback(_seen)
         self._doom: asyncio.Future[None] = self._loop.create_future()
+        self._leaving = False
         self._running: Running | None = None
         self._partial: list[bytes] = []
         self._partial_size = 0
@@ -119,7 +121,7 @@ class Worker:
 
     def has_room(self) -> bool:
         """Whether one more request would not have to wait for long."""
-        if self.lost is not None or not self._greeting.done():
+        if self._leaving or self.lost is not None or not self._greeting.done():
             return False
         return len(self.in_flight) < (_DEPTH if self._average_s < _FAST_S else 1)
 
@@ -162,6 +164,7 @@ class Worker:
             if not await _first_of(exited, self._doom, self._greeting, timeout_s=command.start_timeout_s):
                 self._condemn("start", f"its worker was not ready after {command.start_timeout_s:g} s")
             await _first_of(exited, self._doom)
+            self._leaving = True
             if self.lost is None:
                 await running.kill_tree(_GRACE_S)  # a child that it forked holds the pipe open
                 await running.drained(1.0)  # until then an answer may be on its way
@@ -229,14 +232,20 @@ class Worker:
                 self._timer.cancel()
             self._timer = self._loop.call_at(deadline, self._expire)
 
-    def _expire(self) -> None:
+    def _expire(self, suspect: Request | None = None) -> None:
         self._timer = None
         if self._deadline == math.inf:
             return
+        request = self.in_flight[0]
         if self._loop.time() < self._deadline:
             self._arm(self._deadline)
-            return
-        request = self.in_flight[0]
+        elif request is not suspect:
+            # If it was this process that stood still, the answer lies in the pipe and is read first.
+            self._timer = self._loop.call_later(_LAST_LOOK_S, self._expire, request)
+        else:
+            self._hung(request)
+
+    def _hung(self, request: Request) -> None:
         self._condemn("hung", f"its worker hung in {request.method} for {request.timeout_s:g} s and was ended")
 
     # ── its answers ──────────────────────────────────────────────────────────────────────────────────────────────────

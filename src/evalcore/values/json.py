@@ -46,7 +46,7 @@ def dumps(value: object) -> bytes:
         fast = orjson.dumps(value)
     except (TypeError, ValueError):  # an integer beyond 64 bits, a lone surrogate, too deep, a foreign type
         return orjson.dumps({EXACT: exact_text(value)})
-    if b"null" in fast and has_odd_float(value):
+    if fast.startswith(b'{"$exact"') or (b"null" in fast and has_odd_float(value)):
         return orjson.dumps({EXACT: exact_text(value)})
     return fast
 
@@ -54,8 +54,8 @@ def dumps(value: object) -> bytes:
 def loads(data: bytes | str) -> JSONValue:
     """The value that `dumps` wrote. Raises ValueError for text that is no JSON."""
     value = orjson.loads(data)
-    if type(value) is dict and EXACT in value:
-        return from_exact_text(value[EXACT])
+    if type(value) is dict and len(value) == 1 and type(text := value.get(EXACT)) is str:
+        return from_exact_text(text)
     return cast(JSONValue, value)
 
 
@@ -80,10 +80,10 @@ def parse(text: str | bytes) -> JSONValue:
 def canonical(value: object) -> bytes:
     """The one byte form of `value`: sorted keys, ASCII, no spaces; equal bytes mean equal values and types."""
     try:
-        text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode("ascii")
     except (TypeError, ValueError, RecursionError):
-        text = json.dumps(_tame(value, _MAX_DEPTH), ensure_ascii=True, separators=(",", ":"), sort_keys=True)
-    return text.encode("ascii")
+        tagged = json.dumps(_tame(value, _MAX_DEPTH), ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+        return b"$" + tagged.encode("ascii")  # no JSON begins so: a tag is never mistaken for an object that looks like it
 
 
 def digest(value: object) -> str:
@@ -100,6 +100,8 @@ def _tame(value: object, depth: int) -> JSONValue:
     if depth <= 0:
         return {_UNENCODABLE: f"nested deeper than {_MAX_DEPTH} levels"}
     if isinstance(value, dict):
+        if len(value) == 1 and _is_tag(key := next(iter(value))):  # an agent's own, that only looks like ours
+            return {f"${key}": _tame(value[key], depth - 1)}
         return {
             k if isinstance(k, str) else f"{_UNENCODABLE}:{k!r:.100}": _tame(v, depth - 1) for k, v in value.items()
         }
@@ -109,8 +111,15 @@ def _tame(value: object, depth: int) -> JSONValue:
 
 
 def _untag(value: dict[str, JSONValue]) -> JSONValue:
-    if len(value) == 1 and _HEX_INT in value:
-        text = value[_HEX_INT]
-        if isinstance(text, str):
-            return int(text, 16)
+    if len(value) == 1 and _is_tag(key := next(iter(value))):
+        inner = value[key]
+        if key != _HEX_INT:
+            return {key[1:]: inner}
+        if isinstance(inner, str):
+            return int(inner, 16)
     return value
+
+
+def _is_tag(key: object) -> bool:
+    """Whether a lone key is `$int16`, or that with more dollars: how what merely looks like a tag is quoted."""
+    return isinstance(key, str) and key.endswith(_HEX_INT) and key.strip("$") == _HEX_INT[1:]

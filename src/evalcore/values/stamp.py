@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from attrs import Factory, frozen
@@ -38,6 +39,8 @@ class BenchmarkStamp:
     limits: Limits = Limits()  # as applied: the stricter of the benchmark's and the study's
     standard_limits: bool = True  # False: the study tightened the benchmark's own
     floor_note: str = ""
+    oracle_note: str = ""  # why the oracle control does not run here, if it does not
+    cluster_of: Mapping[str, str] = Factory(dict)  # task -> cluster, for the tasks that are not their own
 
 
 @frozen

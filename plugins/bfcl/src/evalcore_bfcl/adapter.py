@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final, cast
 
-from evalcore_bfcl.requirements import FILES
+from attrs import evolve
 
 from evalcore.contracts import OpenTrial, Selector, Services
 from evalcore.engine.trial import standard_deliverable
 from evalcore.errors import InfraError
 from evalcore.hookspecs import AdapterInfo
 from evalcore.values.arm import Arm
-from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.json import JSONObject, JSONValue, exact_text
 from evalcore.values.task import Assignment, BridgeSpec, Call, Dataset, Gold, GoldCalls, Message, Task
 from evalcore.values.trace import first_response_calls
 from evalcore.values.trial import Deliverable, Evidence
+from evalcore_bfcl.known import flags_of
 
 VERSION: Final = "2026.3.23"
 LOAD_S: Final = 120.0  # the largest category loads in two seconds
@@ -36,15 +37,18 @@ class BfclAdapter:
         self._category = str(info.parameters["category"])
 
     async def dataset(self) -> Dataset:
-        """The data that bfcl-eval carries."""
-        mine = {path: sha for path, sha in FILES.items() if path.endswith(f"BFCL_v4_{self._category}.json")}
+        """The data that bfcl-eval carries: the pinned one, or what stands in for it."""
+        whole = await (await self._services.toolkit("bfcl")).stamp()
+        upstream = cast(JSONObject, whole["upstream"])
+        pinned = whole["source"] == "pinned"
+        files = cast("dict[str, str]", upstream["files"])
         return Dataset(
             name=f"BFCL v4 {self._category}",
-            version=VERSION,
-            date="2026-03-23",
+            version=VERSION if pinned else str(whole["source"]),
+            date="2026-03-23" if pinned else "",
             licence="Apache-2.0",
-            source=f"bfcl-eval {VERSION}",
-            files=mine,
+            source=f"bfcl-eval {VERSION}" if pinned else str(whole["origin"]),
+            files={path: sha for path, sha in files.items() if path.endswith(f"BFCL_v4_{self._category}.json")},
         )
 
     async def tasks(self) -> AsyncIterator[Task]:
@@ -60,7 +64,7 @@ class BfclAdapter:
                 "tools": entry["tools"],
                 "language": entry["language"],
             }
-            yield Task(str(entry["id"]), data, entry["grader_sha256"])
+            yield Task(str(entry["id"]), data, entry["grader_sha256"], flags=flags_of(str(entry["id"])))
 
     async def assign(self, task: Task, arm: Arm) -> Assignment:
         """Every message of the task's one turn, every function as a tool."""
@@ -71,9 +75,17 @@ class BfclAdapter:
         return Assignment(messages, bridges)
 
     async def capture(self, trial: OpenTrial) -> Deliverable:
-        """The answer, every call, and apart from them the calls of the first model response."""
-        first = first_response_calls(trial.recorder.reader())
-        return standard_deliverable(trial, {"first_response": [c.as_json() for c in first]})
+        """The answer, every call, and what is graded: the calls of the first model response, their arguments as text.
+
+        `all_calls` are those of the whole loop, where they are others.
+        """
+        left = standard_deliverable(trial)
+        first = [_as_sent(c) for c in first_response_calls(trial.recorder.reader())]
+        every = [_as_sent(c) for c in left.calls] or first  # a task without tools has no tool wire
+        data: JSONObject = {"first_response": cast("list[JSONValue]", first)}
+        if every != first:
+            data["all_calls"] = cast("list[JSONValue]", every)
+        return evolve(left, data=data)
 
     async def collect(self, trial: OpenTrial) -> Evidence:
         """Nothing is left in an environment."""
@@ -87,3 +99,8 @@ class BfclAdapter:
         if not isinstance(calls, list):
             return None
         return GoldCalls((tuple(Call(str(c["name"]), c["arguments"]) for c in cast("list[JSONObject]", calls)),))
+
+
+def _as_sent(call: Call) -> JSONObject:
+    """A call for the native decoder, its arguments as JSON text: what no pipe can carry as a value, text can."""
+    return {"name": call.name, "arguments": exact_text(call.arguments) if call.raw is None else call.raw}

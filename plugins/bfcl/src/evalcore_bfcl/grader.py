@@ -6,14 +6,15 @@ from typing import Final, cast
 
 from evalcore.contracts import JudgeReplies, Services
 from evalcore.errors import GraderError
-from evalcore.values.json import JSONObject, JSONValue, digest, exact_text
+from evalcore.values.json import JSONObject, JSONValue, digest
 from evalcore.values.task import Task
 from evalcore.values.trace import TraceReader, exit_kind
-from evalcore.values.trial import Deliverable, Evidence, Verdict
+from evalcore.values.trial import Deliverable, Evidence, Outcome, Verdict
 
 GRADE_S: Final = 120.0  # a verdict takes 2 ms; the worker itself stops at 20 s of processor time
 ALL_CALLS: Final = "all calls of the loop"
 DECISIONS: Final = frozenset({"completed", "refused"})  # exits by which an agent can be said to have called nothing
+LONGEST: Final = 2_000  # characters kept of a native message: some repeat an argument, however long it is
 
 
 class BfclGrader:
@@ -25,24 +26,27 @@ class BfclGrader:
     async def grade(
         self, task: Task, deliverable: Deliverable, evidence: Evidence, trace: TraceReader, judge: JudgeReplies | None
     ) -> Verdict:
-        """Pass or fail as upstream says; on irrelevance a pass is `declined`. Raises GraderError, ToolkitError."""
-        first = [_as_sent(c) for c in cast("list[JSONObject]", deliverable.data["first_response"])]
-        every = [_as_sent(c.as_json()) for c in deliverable.calls]
+        """Pass or fail as upstream says; on irrelevance `declined`. Raises GraderError, ToolkitError."""
+        first = cast("list[JSONObject]", deliverable.data["first_response"])
+        every = cast("list[JSONObject]", deliverable.data.get("all_calls", first))
         native = await self._native(task, first, deliverable.answer)
         whole = native if every == first else await self._native(task, every, deliverable.answer)
-        flags = [str(f) for f in cast("list[JSONValue]", native.get("flags", []))]
-        valid = native["valid"] is True
-        outcome = "pass" if valid else "fail"
-        if valid and "irrelevance" in str(task.data["category"]):
+        flags = [str(f) for f in cast("list[JSONValue]", native["flags"])]
+        valid, valid_as_whole = native["valid"] is True, whole["valid"] is True
+        outcome: Outcome = "pass" if valid else "fail"
+        if "irrelevance" in str(task.data["category"]):
             ended = exit_kind(trace)
-            outcome = "declined" if ended in DECISIONS else "fail"
-            flags += [] if ended in DECISIONS else [f"called_nothing_but_{ended}"]
+            if ended not in DECISIONS:
+                flags += [called_nothing_but(ended)] if valid else []
+                outcome, valid_as_whole = "fail", False
+            elif valid and not first:  # an unreadable call passes natively, but declines nothing
+                outcome = "declined"
         return Verdict(
-            outcome,  # type: ignore[arg-type]
+            outcome,
             1.0 if outcome != "fail" else 0.0,
-            details={"native": native.get("native")},
+            details={"native": _shortened(native["native"])},
             flags=tuple(flags),
-            views={ALL_CALLS: whole["valid"] is True},
+            views={ALL_CALLS: valid_as_whole},
         )
 
     async def _native(self, task: Task, calls: list[JSONObject], answer: str | None) -> JSONObject:
@@ -54,7 +58,7 @@ class BfclGrader:
             "answer": answer,
         }
         reply = await toolkit.request("grade", request, GRADE_S)
-        if not isinstance(reply, dict) or not isinstance(reply.get("valid"), bool):
+        if not isinstance(reply, dict) or not isinstance(reply.get("valid"), bool) or "flags" not in reply:
             raise GraderError(f"bfcl gave no verdict on {task.id}: {str(reply)[:200]}")
         return reply
 
@@ -73,6 +77,15 @@ class BfclGrader:
         }
 
 
-def _as_sent(call: JSONObject) -> JSONObject:
-    """A call for the native decoder, its arguments as JSON text: what no pipe can carry as a value, text can."""
-    return {"name": call["name"], "arguments": call["raw"] if "raw" in call else exact_text(call["arguments"])}
+def called_nothing_but(ended: str | None) -> str:
+    """The flag of a trial that passes natively for want of a call, when its agent decided nothing."""
+    return f"called_nothing_but_{ended}"
+
+
+def _shortened(value: JSONValue) -> JSONValue:
+    """A native verdict as it is, but for texts that are longer than anybody reads."""
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST else f"{value[:LONGEST]}… ({len(value):,} characters)"
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    return {k: _shortened(v) for k, v in value.items()} if isinstance(value, dict) else value

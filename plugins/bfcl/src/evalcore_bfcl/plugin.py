@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from evalcore_bfcl.requirements import FILES, IMPORTS, PYTHON, REQUIREMENTS
+from collections.abc import Mapping
 
-from evalcore.hookspecs import AdapterInfo, GraderInfo, GroupInfo, Requirement, ToolkitInfo, ToolkitSpec, hookimpl
+from evalcore.hookspecs import (
+    AdapterInfo,
+    GraderInfo,
+    GroupInfo,
+    RendererInfo,
+    Requirement,
+    ToolkitInfo,
+    ToolkitSpec,
+    hookimpl,
+)
+from evalcore_bfcl.requirements import FILES, IMPORTS, PYTHON, REQUIREMENTS
 
 NO_CALL_FLOOR = "every task here is passed by calling nothing: the floor is 100 %, and oracle and noop behave alike"
 
@@ -25,31 +35,34 @@ CATEGORIES = {
 }
 
 # Upstream's weights. Simple is the mean of three languages and counts as one of four; live counts tasks.
-NON_LIVE = {
-    "bfcl-simple-python": 1 / 12,
-    "bfcl-simple-java": 1 / 12,
-    "bfcl-simple-javascript": 1 / 12,
-    "bfcl-multiple": 1 / 4,
-    "bfcl-parallel": 1 / 4,
-    "bfcl-parallel-multiple": 1 / 4,
-}
-LIVE = {"bfcl-live-simple": 258, "bfcl-live-multiple": 1053, "bfcl-live-parallel": 16, "bfcl-live-parallel-multiple": 24}
+SIMPLE = dict.fromkeys(("simple_python", "simple_java", "simple_javascript"), 1 / 12)
+NON_LIVE = {**SIMPLE, **dict.fromkeys(("multiple", "parallel", "parallel_multiple"), 1 / 4)}
+LIVE = {"live_simple": 258, "live_multiple": 1053, "live_parallel": 16, "live_parallel_multiple": 24}
+
+
+def benchmark_name(category: str) -> str:
+    """What a user calls an upstream category."""
+    return f"bfcl-{category.replace('_', '-')}"
 
 
 @hookimpl
 def evalcore_adapters() -> list[AdapterInfo | GroupInfo]:
     """One benchmark per category, and upstream's two groups of them."""
-    groups = [
-        GroupInfo("bfcl-non-live", "BFCL v4 non-live single-turn, with upstream's weights", NON_LIVE),
-        GroupInfo("bfcl-live", "BFCL v4 live single-turn, weighted by tasks as upstream does", LIVE),
+    return [
+        _group("bfcl-non-live", "BFCL v4 non-live single-turn, with upstream's weights", NON_LIVE),
+        _group("bfcl-live", "BFCL v4 live single-turn, weighted by tasks as upstream does", LIVE),
+        *_benchmarks(),
     ]
-    return [*groups, *_benchmarks()]
+
+
+def _group(name: str, summary: str, weights: Mapping[str, float]) -> GroupInfo:
+    return GroupInfo(name, summary, {benchmark_name(category): weight for category, weight in weights.items()})
 
 
 def _benchmarks() -> list[AdapterInfo]:
     return [
         AdapterInfo(
-            f"bfcl-{category.replace('_', '-')}",
+            benchmark_name(category),
             f"BFCL v4: {summary}",
             "evalcore_bfcl.adapter:BfclAdapter",
             parameters={"category": category},
@@ -66,6 +79,13 @@ def evalcore_graders() -> list[GraderInfo]:
     """The leaderboard's own runner."""
     summary = "BFCL's own single-turn runner, on the calls of the first model response"
     return [GraderInfo("bfcl-single-turn", summary, "evalcore_bfcl.grader:BfclGrader", toolkits=("bfcl",))]
+
+
+@hookimpl
+def evalcore_renderers() -> list[RendererInfo]:
+    """Back to the leaderboard."""
+    summary = "BFCL's own result files, one model folder per arm, for `bfcl evaluate`"
+    return [RendererInfo("bfcl-results", summary, "evalcore_bfcl.export:BfclResults")]
 
 
 @hookimpl

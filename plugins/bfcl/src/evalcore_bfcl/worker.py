@@ -37,8 +37,9 @@ FOR_TEXT = ("tree_sitter", "tree_sitter_java", "tree_sitter_javascript")
 ABSENT = (*FOR_APIS, *FOR_TABLES, *FOR_TEXT)
 """Imported by upstream modules that we need, called only by parts of them that we do not."""
 
-ECHOED = ("prompt", "possible_answer", "model_result", "model_result_raw")
-"""Fields of a native verdict that repeat what the runner was given."""
+GIVEN = ("prompt", "possible_answer", "model_result", "model_result_raw")
+ECHOED = (*GIVEN, "model_result_decoded", "decoded_result")
+"""Fields of a native verdict that repeat what the runner was given, as it was or decoded."""
 
 MALFORMED: JSONObject = {"malformed": ""}
 """A call that reached nobody in readable form: one whose arguments the native decoder cannot read either."""
