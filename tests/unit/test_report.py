@@ -73,7 +73,7 @@ def test_an_oracle_that_does_not_apply_has_no_cell_and_a_note_says_why() -> None
     run = stamp(arms=[REACT, ORACLE], benchmarks=[evolve(BFCL, oracle_note="its tasks have no gold")])
     whole = report(trials(F1), run)
     assert [c.arm.arm.harness for c in whole.cells] == ["react"]
-    assert any("its tasks have no gold" in note for note in whole.notes)
+    assert any("its tasks have no gold" in note.text for note in whole.notes)
 
 
 def test_one_cluster_has_a_value_but_no_interval() -> None:
