@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from evalcore.engine.run import RunOptions, resume
+from evalcore.engine.run import RunOptions, resume, standing_of
 from evalcore.engine.runner import RunEnd
+from evalcore.engine.store import read_stamp, repair
 from evalcore.errors import RefusedError
 from tests.faults.rig import (
     attempts,
@@ -43,7 +43,7 @@ ARMS = {"a": {"harness": "react", "model": "scripted/play.toml"}, "oracle": {"ha
 
 @frozen
 class Rig:
-    """A slowed run: `agents_s` is what its agents take in all, four at a time; each verdict takes another 0.25 s."""
+    """A slowed run: `agents_s` is what its agents take in all, four at a time; each verdict takes another 0.75 s."""
 
     benchmark: str
     repeats: int
@@ -178,11 +178,6 @@ def ends(run: Path) -> tuple[int, int, int, int]:
     return found[0], found[1], found[2], found[3]
 
 
-def offsets(begin: int, end: int) -> Iterator[int]:
-    """Every place to cut a line: before it, within it, before its newline."""
-    yield from range(begin, end)
-
-
 async def all_resume(runs: list[Path]) -> list[tuple[RunEnd, list[str]]]:
     """Resume one after another, with the registry loaded once."""
     found = registry()
@@ -204,17 +199,42 @@ def resume_each(finished: Path, folder: Path, cuts: list[tuple[int, int]]) -> li
     return notes
 
 
-def test_a_verdict_torn_at_any_byte_is_given_again(finished: Path, tmp_path: Path) -> None:
+def some(begin: int, end: int) -> list[int]:
+    """Places to cut a line at for what takes longer: its edges, and one in each sixteen bytes."""
+    return sorted({begin, begin + 1, end - 2, end - 1, *range(begin, end, 16)})
+
+
+def test_a_ledger_torn_at_any_byte_is_repaired_to_its_last_whole_line(finished: Path, tmp_path: Path) -> None:
+    run = copy_of(finished, tmp_path / "r")
+    attempt, attempts_end, verdict, verdicts_end = ends(run)
+    grading = read_stamp(run).grading
+    kept = ledgers(run)
+    for name, begin, end in (
+        ("attempts.jsonl", attempt, attempts_end),
+        (f"{grading}.jsonl", verdict, verdicts_end),
+    ):
+        file = next(run.rglob(name))
+        for at in range(begin, end):
+            file.write_bytes(kept[name][:at])
+            notes = repair(run)
+            assert file.read_bytes() == kept[name][:begin], at
+            assert len(notes) == (at > begin), at
+            states = sorted((s.executed is not None, s.graded) for s in standing_of(run, grading).values())
+            assert states == [(True, True)] * 2 + ([(True, False)] if file.parent != run else []), at
+        file.write_bytes(kept[name])
+
+
+def test_a_verdict_torn_anywhere_is_given_again(finished: Path, tmp_path: Path) -> None:
     _, last, begin, end = ends(finished)
-    notes = resume_each(finished, tmp_path, [(last, at) for at in offsets(begin, end)])
+    notes = resume_each(finished, tmp_path, [(last, at) for at in some(begin, end)])
 
     assert notes[0] == []  # cut between two lines: nothing is torn
     assert all(len(repairs) == 1 and "torn last line" in repairs[0] for repairs in notes[1:])
 
 
-def test_an_attempt_torn_at_any_byte_is_executed_again(finished: Path, tmp_path: Path) -> None:
+def test_an_attempt_torn_anywhere_is_executed_again(finished: Path, tmp_path: Path) -> None:
     begin, end, verdict, _ = ends(finished)
-    notes = resume_each(finished, tmp_path, [(at, verdict) for at in offsets(begin, end)])
+    notes = resume_each(finished, tmp_path, [(at, verdict) for at in some(begin, end)])
 
     assert notes[0] == []
     assert all(len(repairs) == 1 and "torn last line" in repairs[0] for repairs in notes[1:])

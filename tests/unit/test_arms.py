@@ -133,8 +133,8 @@ def test_a_sweep_that_nobody_takes_is_a_fault() -> None:
 def test_a_swept_value_is_told_once_at_its_place() -> None:
     arms = {"a": PLAIN, "b": {**PLAIN, "max_turns": 3}}
     assert faults_of(arms, {"temperature": (0, 3), "max_turn": (1,)}) == [
-        "$.sweep.temperature[1]: must be <= 2: 3.0",
         "$.sweep.max_turn[0]: unknown axis 'max_turn' (did you mean 'max_turns'?)",
+        "$.sweep.temperature[1]: must be <= 2: 3.0",
     ]
 
 
@@ -172,7 +172,8 @@ def test_a_sweep_beyond_reason_is_refused_before_it_is_made() -> None:
         ({"temperature": float("nan")}, "temperature: expected a finite number, got nan"),
         ({"temperature": None}, "temperature: expected a number, got null"),
         ({"seeded": 1}, "seeded: expected true or false, got 1"),
-        ({"prompt": ""}, "prompt: expected a file's path, got an empty one"),
+        ({"prompt": ""}, "prompt: expected a file's path, got the text ''"),
+        ({"prompt": "a\0b"}, "prompt: expected a file's path, got the text 'a\\x00b'"),
         ({"prompt": "none.md"}, "prompt: cannot read none.md: No such file or directory"),
         (
             {"model": "scripted/x", "reasoning_effort": "low"},

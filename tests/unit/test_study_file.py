@@ -313,8 +313,8 @@ def test_faults_of_the_file_of_its_arms_and_of_its_benchmarks_are_told_together(
         "$.arms.lost.extends: no such arm: 'plian' (did you mean 'plain'?)",
         "$.arms.plain.harness: unknown harness 'raect' (did you mean 'react'?; also in more)",
         "$.arms.plain.model: unknown provider 'opnai' (did you mean 'openai'?; also in more)",
-        "$.arms.more.efort: unknown axis 'efort' (did you mean 'effort'?)",
         "$.sweep.effort[1]: expected 'low' or 'high', got the text 'hgih' (did you mean 'high'?)",
+        "$.arms.more.efort: unknown axis 'efort' (did you mean 'effort'?)",
     ]
 
 

@@ -11,7 +11,7 @@ from evalcore.errors import ToolkitError
 from evalcore.toolkits.environment import Environment, ensure
 from evalcore.values.descriptors import ToolkitInfo
 from evalcore_bfcl.plugin import CATEGORIES, benchmark_name
-from plugins.bfcl.tests.rig import registry, run, study
+from plugins.bfcl.tests.rig import Trials, registry, run, study, trials
 from tests.oracles import needs
 
 
@@ -31,3 +31,9 @@ def toolkit() -> Environment:
 def whole_run(toolkit: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every task of every category, by oracle and noop. Half a minute."""
     return run(study(tuple(map(benchmark_name, CATEGORIES))), tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture(scope="session")
+def everything(whole_run: Path) -> Trials:
+    """Its trials."""
+    return trials(whole_run)

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from attrs import frozen
 
@@ -40,6 +40,9 @@ class Trial:
         return self.grading.verdict
 
 
+Trials: TypeAlias = dict[tuple[str, str, str], Trial]  # by benchmark, arm's handle and task
+
+
 def registry() -> Registry:
     """The core and this plugin."""
     found = load(only=("bfcl",))
@@ -68,26 +71,29 @@ async def carry_out(
     *,
     beside: Callable[[Plan, LocalServices], Awaitable[None]] | None = None,
 ) -> RunEnd:
-    """Run a study into `folder`/r. `beside` goes on side by side with the trials."""
+    """Run a study into `folder`/r. `beside` begins before the first trial, and goes on side by side with them."""
     found = found or registry()
     services = LocalServices(found, folder)
     try:
         plan = await make_plan(what, found, services, "r")
-        work = [start(plan, folder / "r", found, services, RunOptions())]
-        end, *_ = await asyncio.gather(*work, *([beside(plan, services)] if beside else []))
+        if beside is None:
+            end = await start(plan, folder / "r", found, services, RunOptions())
+        else:
+            _, end = await asyncio.gather(beside(services), start(plan, folder / "r", found, services, RunOptions()))
     finally:
         await services.close()
-    return end
+    return plan, end
 
 
 def run(what: Study, folder: Path, found: Registry | None = None) -> Path:
     """Run a study to its end, nothing lost; returns the run's directory."""
-    assert asyncio.run(carry_out(what, folder, found)) == RunEnd("done")
+    _, end = asyncio.run(carry_out(what, folder, found))
+    assert end == RunEnd("done")
     return folder / "r"
 
 
-def trials(path: Path) -> dict[tuple[str, str, str], Trial]:
-    """Every trial of a run of one repeat: by benchmark, arm's handle and task."""
+def trials(path: Path) -> Trials:
+    """Every trial of a run of one repeat."""
     stamp, store = read_stamp(path), TraceStore(path)
     handles = {a.arm.digest: a.arm.handle for a in stamp.arms}
     graded = {g.attempt: g for g in read_gradings(path, stamp.grading)}

@@ -17,7 +17,7 @@ from evalcore.report.model import Cell
 from evalcore.toolkits.environment import Environment
 from evalcore_bfcl.known import KNOWN_BAD
 from evalcore_bfcl.plugin import CATEGORIES, NO_CALL_FLOOR, benchmark_name
-from plugins.bfcl.tests.rig import Trial, run, study, trials
+from plugins.bfcl.tests.rig import Trials, run, study, trials
 from tests.oracles import oracle_path
 
 FAST = ("simple_python", "multiple", "irrelevance")
@@ -54,7 +54,7 @@ def expected(category: str) -> Expected:
     return Expected(row["tasks"], frozenset(row["gold_fails"]), row["null_pass"])
 
 
-def outcomes(found: Mapping[tuple[str, str, str], Trial], category: str, arm: str) -> dict[str, str]:
+def outcomes(found: Trials, category: str, arm: str) -> dict[str, str]:
     return {
         task: trial.verdict.outcome
         for (benchmark, handle, task), trial in found.items()
@@ -139,16 +139,16 @@ def test_known_bad_tasks_fail_and_say_why(toolkit: Environment, tmp_path: Path) 
 @pytest.mark.xdist_group("bfcl-whole")
 class TestEverything:
     @pytest.mark.parametrize("category", CATEGORIES)
-    def test_gold_and_null_are_as_expected(self, whole_run: Path, category: str) -> None:
-        found, wanted = trials(whole_run), expected(category)
-        gold, null = outcomes(found, category, "oracle"), outcomes(found, category, "noop")
+    def test_gold_and_null_are_as_expected(self, everything: Trials, category: str) -> None:
+        wanted = expected(category)
+        gold, null = outcomes(everything, category, "oracle"), outcomes(everything, category, "noop")
         assert (len(gold), len(null)) == (wanted.tasks if wanted.gold else 0, wanted.tasks)
         check(category, gold, null)
 
-    def test_exactly_the_known_bad_tasks_fail_with_their_gold(self, whole_run: Path) -> None:
-        found = trials(whole_run)
-        assert {t for (_, arm, t), one in found.items() if arm == "oracle" and one.verdict.outcome == "fail"} == set(
-            KNOWN_BAD
-        )
-        assert all(trial.attempt.flags == () for (_, _, t), trial in found.items() if t not in KNOWN_BAD)
-        assert not any(trial.verdict.flags for trial in found.values())
+    def test_the_gold_of_known_bad_tasks_fails_and_of_no_other(self, everything: Trials) -> None:
+        played = {task: trial for (_, arm, task), trial in everything.items() if arm == "oracle"}
+        assert {task for task, trial in played.items() if trial.verdict.outcome == "fail"} == set(KNOWN_BAD)
+
+    def test_no_other_task_is_flagged(self, everything: Trials) -> None:
+        flagged = {task for (_, _, task), trial in everything.items() if trial.attempt.flags or trial.verdict.flags}
+        assert flagged == set(KNOWN_BAD)

@@ -56,6 +56,11 @@ class ScriptedCall:
 
     name: str
     arguments: JSONValue = Factory(dict)
+    text: str = field(init=False, repr=False)  # encoded once: a playbook's reply may be given a million times
+
+    def __attrs_post_init__(self) -> None:
+        text = self.arguments if isinstance(self.arguments, str) else exact_text(self.arguments)
+        object.__setattr__(self, "text", text)
 
 
 @frozen
@@ -214,11 +219,10 @@ def _body(reply: Reply, model: str, context: CallContext) -> JSONObject:
 
 
 def _call(call: ScriptedCall, index: int, context: CallContext) -> JSONObject:
-    text = call.arguments if isinstance(call.arguments, str) else exact_text(call.arguments)
     return {
         "id": f"call_{context.call}_{index}",
         "type": "function",
-        "function": {"name": call.name, "arguments": text},
+        "function": {"name": call.name, "arguments": call.text},
     }
 
 

@@ -141,8 +141,8 @@ def _typed(axis: AxisInfo, value: JSONValue) -> JSONValue:
         raise Wrong(f"expected {word}, got {described(value)}")
     if isinstance(value, float) and not math.isfinite(value):
         raise Wrong(f"expected a finite number, got {value}")
-    if value == "":
-        raise Wrong(f"expected {word}, got an empty one")
+    if value == "" or (axis.type == "file" and "\0" in str(value)):
+        raise Wrong(f"expected {word}, got {described(value)}")
     return value
 
 
@@ -204,9 +204,7 @@ def collect_arms(
     for handle, written in study.arms.items():
         for point in points(study.sweep):
             work.add(handle, written, point)
-    if whole:
-        work.check_sweep()
-    work.check_roles()
+    work.check_the_rest(whole=whole)
     for found in work.found.values():
         faults.add(found.where, found.wrong.message, found.hint())
     return tuple(made.arm for made in work.made.values())
@@ -379,14 +377,11 @@ class _Completion:
             where = key_path("$.arms", made.handle)
             self.fault(where, Wrong(f"the same configuration as arm {first.handle!r}"))
 
-    def check_sweep(self) -> None:
-        """Swept axes that no arm takes."""
-        for axis in self.study.sweep:
+    def check_the_rest(self, *, whole: bool) -> None:
+        """Swept axes that no arm takes, if every arm was seen; and the models of the other roles."""
+        for axis in self.study.sweep if whole else ():
             if axis not in self.swept:
                 self.fault(key_path("$.sweep", axis), Wrong("no arm takes it"))
-
-    def check_roles(self) -> None:
-        """The models of the other roles."""
         for role, choice in self.study.roles.items():
             if choice.model is not None:
                 try:

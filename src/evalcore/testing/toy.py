@@ -48,9 +48,9 @@ def evalcore_adapters() -> list[AdapterInfo]:
         ),
         AdapterInfo(
             "toy-slow",
-            "toy-weather, each verdict of which takes a quarter of a second",
+            "toy-weather, each verdict of which takes three quarters of a second",
             factory,
-            parameters={"grading_s": 0.25},
+            parameters={"grading_s": 0.75},
             takes_parameter="number of tasks",
         ),
     ]

@@ -27,16 +27,15 @@ _DECIMAL_SAFE: Final = 10**4000  # Python refuses to print integers of more than
 
 def has_odd_float(value: object) -> bool:
     """Whether NaN or an infinity is anywhere in a JSON value: what the fast encoder writes as null without a word."""
-    stack = [value]
+    stack: list[object] = [[value]]
     while stack:
         item = stack.pop()
-        kind = type(item)
-        if kind is dict:
-            stack.extend(cast(JSONObject, item).values())
-        elif kind is list or kind is tuple:
-            stack.extend(cast("list[JSONValue]", item))
-        elif kind is float and not math.isfinite(cast(float, item)):
-            return True
+        for inner in item.values() if type(item) is dict else cast("list[object]", item):
+            kind = type(inner)
+            if kind is dict or kind is list or kind is tuple:
+                stack.append(inner)
+            elif kind is float and not math.isfinite(cast(float, inner)):
+                return True
     return False
 
 

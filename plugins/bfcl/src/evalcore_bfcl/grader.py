@@ -26,28 +26,26 @@ class BfclGrader:
     async def grade(
         self, task: Task, deliverable: Deliverable, evidence: Evidence, trace: TraceReader, judge: JudgeReplies | None
     ) -> Verdict:
-        """Pass or fail as upstream says; on irrelevance `declined`. Raises GraderError, ToolkitError."""
+        """Pass or fail as upstream says; `declined` where nothing was to be called. Raises GraderError, ToolkitError."""
         first = cast("list[JSONObject]", deliverable.data["first_response"])
         every = cast("list[JSONObject]", deliverable.data.get("all_calls", first))
         native = await self._native(task, first, deliverable.answer)
-        whole = native if every == first else await self._native(task, every, deliverable.answer)
-        flags = [str(f) for f in cast("list[JSONValue]", native["flags"])]
-        valid, valid_as_whole = native["valid"] is True, whole["valid"] is True
+        flags = tuple(str(f) for f in cast("list[JSONValue]", native["flags"]))
+        valid = native["valid"] is True
         outcome: Outcome = "pass" if valid else "fail"
         if "irrelevance" in str(task.data["category"]):
             ended = exit_kind(trace)
-            if ended not in DECISIONS:
-                flags += [called_nothing_but(ended)] if valid else []
-                outcome, valid_as_whole = "fail", False
-            elif valid and not first:  # an unreadable call passes natively, but declines nothing
+            decided = ended in DECISIONS
+            view = decided and not every  # here a call that nobody can read counts as one
+            if valid and not decided:
+                outcome, flags = "fail", (*flags, called_nothing_but(ended))
+            elif valid and not first:  # natively an unreadable call passes too, but it declines nothing
                 outcome = "declined"
-        return Verdict(
-            outcome,
-            1.0 if outcome != "fail" else 0.0,
-            details={"native": _shortened(native["native"])},
-            flags=tuple(flags),
-            views={ALL_CALLS: valid_as_whole},
-        )
+        else:
+            whole = native if every == first else await self._native(task, every, deliverable.answer)
+            view = whole["valid"] is True
+        score = 0.0 if outcome == "fail" else 1.0
+        return Verdict(outcome, score, details=_details(native), flags=flags, views={ALL_CALLS: view})
 
     async def _native(self, task: Task, calls: list[JSONObject], answer: str | None) -> JSONObject:
         toolkit = await self._services.toolkit("bfcl")
@@ -80,6 +78,10 @@ class BfclGrader:
 def called_nothing_but(ended: str | None) -> str:
     """The flag of a trial that passes natively for want of a call, when its agent decided nothing."""
     return f"called_nothing_but_{ended}"
+
+
+def _details(native: JSONObject) -> JSONObject:
+    return {"native": _shortened(native["native"])}
 
 
 def _shortened(value: JSONValue) -> JSONValue:
