@@ -137,8 +137,10 @@ def whole_lines(data: bytes) -> bytes:
 
 
 def facts(run: Path) -> dict[str, Any]:
-    """All that may not depend on when, how often or how hard a run was interrupted. Times and what follows from them are
-    left out; so are the run's name and date, and the order in which trials ended."""
+    """All that may not depend on when, how often or how hard a run was interrupted.
+
+    Left out are times and what follows from them, the run's name and date, and the order in which trials ended.
+    """
     told = verdicts(run)
     return {
         "scorecard": _timeless(to_json(load_report(run))),

@@ -219,8 +219,9 @@ def test_a_ledger_torn_at_any_byte_is_repaired_to_its_last_whole_line(finished: 
             notes = repair(run)
             assert file.read_bytes() == kept[name][:begin], at
             assert len(notes) == (at > begin), at
-            states = sorted((s.executed is not None, s.graded) for s in standing_of(run, grading).values())
-            assert states == [(True, True)] * 2 + ([(True, False)] if file.parent != run else []), at
+            standing = standing_of(run, grading).values()
+            assert all(trial.executed for trial in standing), at
+            assert [trial.graded for trial in standing].count(True) == 2, at
         file.write_bytes(kept[name])
 
 

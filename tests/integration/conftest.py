@@ -1,4 +1,4 @@
-"""Plugins as distributions on the import path, made for tests: `evalcore` finds them as it finds any that is installed."""
+"""Plugins as distributions on the import path, made for tests and found as any that is installed."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class DearProvider:
         pass
 '''
 
-VERBS_ENTRY: Final = '''
+VERBS_ENTRY: Final = """
 from evalcore.hookspecs import CommandInfo, hookimpl
 
 @hookimpl
@@ -126,7 +126,7 @@ def evalcore_commands():
     return [CommandInfo("greet", "Say hello (toy).", "toy_verbs_parts:greet"),
             CommandInfo("limp", "A verb that cannot be loaded (toy).", "toy_verbs_parts:nothing"),
             CommandInfo("stumble", "A verb with a bug (toy).", "toy_verbs_parts:stumble")]
-'''
+"""
 
 VERBS_PARTS: Final = '''
 import click
@@ -146,8 +146,7 @@ def stumble():
 
 BROKEN_ENTRY: Final = 'raise ImportError("the toy is \\x1b[31mbroken")\n'
 
-# By pytest in one process: what a developer's own environment says must not decide a test.
-CLEAN: Final = ("EVALCORE_",)
+OURS: Final = "EVALCORE_"  # what a developer's own environment says must not decide a test
 
 
 @frozen
@@ -205,7 +204,7 @@ def call_program(
     arguments: tuple[str, ...], sites: tuple[Site, ...], cwd: Path, environ: Mapping[str, str] | None = None
 ) -> Called:
     """`evalcore ARGUMENTS` in a process of its own, with these sites on its import path."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(CLEAN) and not k.endswith("_API_KEY")}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(OURS) and not k.endswith("_API_KEY")}
     path = [*(str(s.folder) for s in sites), str(ROOT / "src")]
     env = {**kept, "PYTHONPATH": os.pathsep.join(path), "COLUMNS": "100", "EVALCORE_CACHE": str(cwd / "cache")}
     done = subprocess.run(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -18,6 +17,7 @@ from evalcore.engine.services import LocalServices
 from evalcore.engine.store import TraceStore, read_attempts, read_gradings, read_stamp
 from evalcore.engine.trial import deliverable_of
 from evalcore.plugins import Registry, load
+from evalcore.values.json import dumps
 from evalcore.values.study import BenchmarkChoice, Study
 from evalcore.values.trial import Attempt, Deliverable, Grading, Verdict
 
@@ -122,5 +122,4 @@ def with_toolkit(work: Callable[[ToolkitHandle], Awaitable[T]]) -> T:
 
 def write_playbook(folder: Path, replies: list[dict[str, Any]]) -> None:
     """The replies of the arm `react`, in order of precedence."""
-    text = "".join(json.dumps(reply) + "\n" for reply in replies)
-    (folder / "play.jsonl").write_text(text, encoding="utf-8")
+    (folder / "play.jsonl").write_bytes(b"".join(dumps(reply) + b"\n" for reply in replies))

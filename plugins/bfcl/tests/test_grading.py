@@ -16,6 +16,7 @@ from attrs import evolve, field, frozen
 
 from evalcore.contracts import HarnessVersion, Job, ToolkitHandle
 from evalcore.engine.run import regrade
+from evalcore.engine.store import TraceStore, read_attempts
 from evalcore.errors import AgentError
 from evalcore.hookspecs import HarnessInfo, hookimpl
 from evalcore.plugins import PluginRef
@@ -312,6 +313,31 @@ def test_names_of_tools_lead_back_to_those_of_functions(toolkit: Environment) ->
     for task in names:
         assert len({name for name, _ in task}) == len(task)
         assert all(name == original.replace(".", "_") for name, original in task)
+
+
+def test_the_model_is_told_upstreams_messages_and_tools_and_nothing_else(toolkit: Environment, tmp_path: Path) -> None:
+    async def talks(of: ToolkitHandle) -> list[Any]:
+        tasks: Any = await of.request("tasks", {"category": "live_irrelevance"}, 60)
+        longest = max(tasks, key=lambda task: len(task["messages"][0]))
+        return [longest, next(task for task in tasks if task["messages"][0][0]["role"] == "system" and task["tools"])]
+
+    wanted = with_toolkit(talks)
+    assert {"system", "assistant"} <= {m["role"] for task in wanted for m in task["messages"][0]}
+    write_playbook(tmp_path, [says("No.")])
+    ids = tuple(task["id"] for task in wanted)
+    path = run(study(("bfcl-live-irrelevance",), REACT, tasks={"bfcl-live-irrelevance": ids}), tmp_path)
+
+    store = TraceStore(path)
+    asked = {a.key.task: store.read(a.trace).requests()[0] for a in read_attempts(path)}
+    store.close()
+    for task in wanted:
+        request: Any = asked[task["id"]]
+        assert request["messages"] == task["messages"][0]
+        functions = [tool["function"] for tool in request.get("tools", [])]
+        assert functions == [
+            {"name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"]}
+            for tool in task["tools"]
+        ]
 
 
 # ── agents that end otherwise ────────────────────────────────────────────────────────────────────────────────────────

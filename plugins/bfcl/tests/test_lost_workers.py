@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -31,15 +32,19 @@ def verdicts(path: Path) -> dict[str, Verdict]:
 def disturbed(toolkit: Environment, tmp_path: Path) -> Path:
     """A run of four trials whose worker was killed while it graded one."""
     write_playbook(tmp_path, [{"text": "No."}])
-    (tmp_path / "undisturbed").mkdir()
+    ledger = tmp_path / "r" / "attempts.jsonl"
+
+    def wait_for_attempts() -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not ledger.exists() or ledger.read_bytes().count(b"\n") < 4:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
 
     async def kill(services: LocalServices) -> None:
         (pid,) = (await services.toolkit("bfcl")).pids()
         os.kill(pid, signal.SIGSTOP)
-        async with asyncio.timeout(PATIENCE_S):
-            while not (path := tmp_path / "r" / "attempts.jsonl").exists() or path.read_bytes().count(b"\n") < 4:
-                await asyncio.sleep(0.02)
-            await asyncio.sleep(0.1)  # grading begins once the line is on disk
+        await asyncio.to_thread(wait_for_attempts)
+        await asyncio.sleep(0.1)  # grading begins once the line is on disk
         os.kill(pid, signal.SIGKILL)
 
     _, end = asyncio.run(carry_out(study(("bfcl-irrelevance",), REACT, limit=4), tmp_path, beside=kill))

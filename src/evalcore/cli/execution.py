@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from attrs import frozen
@@ -19,16 +19,15 @@ from evalcore.engine.run import RunOptions
 from evalcore.engine.runner import DEFAULT_CONCURRENCY, RunEnd
 from evalcore.engine.services import LocalServices
 from evalcore.engine.store import write_durably
-from evalcore.errors import ConfigError, EvalcoreError
+from evalcore.errors import ConfigError, EvalcoreError, InfraError
 from evalcore.plugins import Registry
 from evalcore.report.load import load_report
 from evalcore.report.model import Report
 from evalcore.report.words import dollars, plural, seconds
 from evalcore.values.descriptors import MetricInfo, ModelInfo
 
-SCORECARD = "scorecard.json"
-FREE = "scripted"  # the one provider that costs nothing and speaks to nobody
-NOTHING_GRADED = 4
+SCORECARD: Final = "scorecard.json"
+FREE: Final = "scripted"  # the one provider that costs nothing and speaks to nobody
 
 
 @frozen
@@ -138,59 +137,56 @@ def print_report(report: Report) -> None:
 def finish(path: Path, end: RunEnd, registry: Registry, manner: Manner) -> int:
     """Read the run back, show it, say how it ended and how to see more. Returns the exit code."""
     report = read_back(path, registry)
-    code = end.exit_code
-    if code == 0 and not any(cell.graded for cell in report.cells):
-        code = NOTHING_GRADED
+    error = _failure(path, end, report)
+    code = end.exit_code if end.error or not error else error.exit_code
     if manner.json:
-        say_json(_as_json(path, end, code, report))
+        say_json(_as_json(path, end, code, error, report))
     else:
         print_report(report)
-        say(table([("run", f"{path}"), ("report", f"evalcore report {path}"), ("trials", f"evalcore trace {path} [TRIAL]")]))
-    _tell_end(path, end, code, report)
+        rows = [("run", f"{path}"), ("report", f"evalcore report {path}"), ("trials", f"evalcore trace {path} [TRIAL]")]
+        say(table(rows))
+    if error is not None:
+        tell_error(rendered_error(error))
+    elif text := _ending(path, end, sum(cell.planned - cell.graded for cell in report.cells)):
+        tell(text)
     return code
 
 
-def _as_json(path: Path, end: RunEnd, code: int, report: Report) -> dict[str, object]:
+def _failure(path: Path, end: RunEnd, report: Report) -> EvalcoreError | None:
+    """What stopped the run, or that it measured nothing; with what to do next."""
+    if end.error is not None:
+        end.error.hint = end.error.hint or f"what finished is kept; `evalcore resume {path}` goes on"
+        return end.error
+    if end.reason != "done" or any(cell.graded for cell in report.cells):
+        return None
+    again = f"evalcore resume {path} --only-errors" if end.voids_left else f"evalcore regrade {path}"
+    hint = f"`evalcore trace {path}` says why; then `{again}`"
+    return InfraError("nothing could be measured: no trial has a result", hint=hint)
+
+
+def _ending(path: Path, end: RunEnd, missing: int) -> str | None:
+    """Why it ended, if not because all was done."""
+    if end.reason == "interrupted":
+        return f"stopped: {plural(missing, 'trial')} without a result; `evalcore resume {path}` goes on"
+    if end.reason == "budget":
+        return f"the budget is spent: {plural(missing, 'trial')} without a result; what finished is kept"
+    if end.voids_left:
+        again = f"`evalcore resume {path} --only-errors` tries again"
+        return f"{plural(end.voids_left, 'trial')} failed for want of infrastructure, every time; {again}"
+    return None
+
+
+def _as_json(path: Path, end: RunEnd, code: int, error: EvalcoreError | None, report: Report) -> dict[str, object]:
     from evalcore.report.scorecard import to_json
 
-    error = rendered_error(end.error).as_json() if end.error else None
-    whole: dict[str, object] = {"run": str(path), "reason": end.reason, "exit_code": code}
-    return whole | {"voids_left": end.voids_left, "error": error, "scorecard": to_json(report)}
-
-
-def _tell_end(path: Path, end: RunEnd, code: int, report: Report) -> None:
-    """Why it ended, if not because all was done."""
-    resume = f"`evalcore resume {path}`"
-    missing = sum(cell.planned - cell.graded for cell in report.cells)
-    if end.error is not None:
-        tell_error(rendered_error(_with_hint(end.error, f"what finished is kept; {resume} goes on")))
-    elif end.reason == "interrupted":
-        tell(f"stopped: {plural(missing, 'trial')} without a result; {resume} goes on")
-    elif end.reason == "budget":
-        tell(f"the budget is spent: {plural(missing, 'trial')} without a result; what finished is kept")
-    elif code == NOTHING_GRADED:
-        tell_error(rendered_error(_nothing_graded(path, end)))
-    elif end.voids_left:
-        trials = plural(end.voids_left, "trial")
-        tell(
-            f"{trials} failed for want of infrastructure, each time; `evalcore resume {path} --only-errors` tries again"
-        )
-
-
-def _with_hint(error: EvalcoreError, hint: str) -> EvalcoreError:
-    if error.hint is None:
-        error.hint = hint
-    return error
-
-
-def _nothing_graded(path: Path, end: RunEnd) -> EvalcoreError:
-    from evalcore.errors import InfraError
-
-    if end.voids_left:
-        hint = f"`evalcore trace {path}` says why; then `evalcore resume {path} --only-errors`"
-    else:
-        hint = f"`evalcore trace {path}` says why; then `evalcore regrade {path}`"
-    return InfraError("nothing could be measured: no trial has a result", hint=hint)
+    return {
+        "run": str(path),
+        "reason": end.reason,
+        "exit_code": code,
+        "voids_left": end.voids_left,
+        "error": rendered_error(error).as_json() if error else None,
+        "scorecard": to_json(report),
+    }
 
 
 def fresh(path: Path) -> Path:

@@ -7,7 +7,8 @@ measured (`bench/README.md`), and a test holds what they may import.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn
 
 import click
@@ -35,6 +36,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 VERBS: Final[Mapping[str, tuple[str, str]]] = {
     name: verb for verbs in SECTIONS.values() for name, verb in verbs.items()
 }
+PIPE_CLOSED: Final = 141  # as any program that SIGPIPE ends
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -74,6 +76,16 @@ class Program(click.Group):
                 with formatter.section(title):
                     formatter.write_dl([(name.ljust(longest), text) for name, text in verbs.items()])
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """As click does; see `_pipe_told`."""
+        with _pipe_told():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does; see `_pipe_told`."""
+        with _pipe_told():
+            return super().invoke(ctx)
+
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run, tell whatever goes wrong, and end with the exit code of architecture §9."""
         given = list(sys.argv[1:] if args is None else args)
@@ -86,10 +98,34 @@ class Program(click.Group):
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.format_message())
             sys.exit(0)
+        except (BrokenPipeError, PipeClosedError):
+            _silence()
+            sys.exit(PIPE_CLOSED)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  whatever it is, it is told, and never as a traceback
             from evalcore.cli.render_errors import report_error
 
             sys.exit(report_error(error, as_json="--json" in given))
+
+
+class PipeClosedError(Exception):
+    """Nobody reads our output any more."""
+
+
+@contextmanager
+def _pipe_told() -> Iterator[None]:
+    """A reader that is gone, under a name of ours: click would end with 1, which means that the answer is no."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise PipeClosedError from error
+
+
+def _silence() -> None:
+    """What Python still flushes when it ends must not complain."""
+    from os import devnull, dup2
+
+    with open(devnull, "wb") as nowhere, suppress(OSError, ValueError):  # noqa: PTH123 - pathlib costs start-up
+        dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _check(args: Sequence[str]) -> None:

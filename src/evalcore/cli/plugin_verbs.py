@@ -28,10 +28,10 @@ def may_exist(path: Sequence[str] | None = None) -> bool:
 
 
 def summaries(session: Session) -> dict[str, str]:
-    """The verbs of every sound plugin, with their summaries."""
+    """The verbs of every sound plugin, with their summaries; whoever is not sound is told of when a verb is called."""
     from evalcore.values.descriptors import CommandInfo
 
-    return {name: info.summary for name, info in session.registry().all(CommandInfo).items()}
+    return {name: info.summary for name, info in session.quiet_registry().all(CommandInfo).items()}
 
 
 def find(session: Session, name: str) -> click.Command | None:

@@ -228,6 +228,8 @@ class _Bars:
 
         page = Table.grid()
         grid = Table.grid(padding=(0, 2, 0, 0))
+        for _ in range(4):
+            grid.add_column(no_wrap=True)
         room = max(3, self._console.height - 5)
         for cell in state.cells[:room]:
             bar = ProgressBar(total=max(1, cell.total), completed=cell.done, width=24)

@@ -7,7 +7,6 @@
 | an EvalcoreError                   | its own (architecture §9) |
 | click's complaint about usage      | 2 |
 | Ctrl-C, or a question unanswered   | 130 |
-| the reader of our output is gone   | 141, in silence, as any program that SIGPIPE ends |
 | an OSError                         | 4 |
 | anything else: a bug of ours       | 4, the details in a file |
 """
@@ -30,7 +29,6 @@ from evalcore.cli.output import tell
 from evalcore.errors import ConfigError, EvalcoreError, Fault, RefusedError
 
 INTERRUPTED: Final = 130
-PIPE_CLOSED: Final = 141
 BUG: Final = 4
 
 
@@ -61,9 +59,6 @@ class Rendered:
 
 def report_error(error: BaseException, *, as_json: bool) -> int:
     """Tell an error, and return the exit code that it means."""
-    if isinstance(error, BrokenPipeError):
-        _silence()
-        return PIPE_CLOSED
     rendered = rendered_error(error)
     tell_error(rendered)
     if _debugging():
@@ -90,6 +85,9 @@ def rendered_error(error: BaseException) -> Rendered:
         faults = error.faults if isinstance(error, ConfigError) else ()
         reasons = error.reasons if isinstance(error, RefusedError) else ()
         return Rendered(kind, error.message, error.exit_code, faults, reasons, error.hint)
+    if isinstance(error, click.NoSuchOption):
+        close = f"; did you mean {' or '.join(error.possibilities)}?" if error.possibilities else ""
+        return Rendered("UsageError", f"no such option {error.option_name}{close}", 2, hint=_usage_hint(error))
     if isinstance(error, click.UsageError):
         return Rendered("UsageError", _sentence(error.format_message()), 2, hint=_usage_hint(error))
     if isinstance(error, click.ClickException):
@@ -157,12 +155,3 @@ def _line(text: str) -> str:
 
 def _debugging() -> bool:
     return os.environ.get("EVALCORE_DEBUG", "") not in ("", "0")
-
-
-def _silence() -> None:
-    """Nobody reads any more: what Python still flushes when it ends must not complain."""
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(devnull, sys.stdout.fileno())
-    except (OSError, ValueError):  # standard output is no file: nothing is left to flush
-        os.close(devnull)

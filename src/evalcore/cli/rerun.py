@@ -42,7 +42,7 @@ def rerun(
     The old run stays as it is; the new one names it as its parent. To fill gaps in a run, use `evalcore resume`.
     """
     old = session.run_path(run)
-    settings = run_settings(SettingFlags(out=out or str(old.absolute().parent), name=name), {})
+    settings = run_settings(SettingFlags(out=out or str(old.parent), name=name), {})
     manner = Manner(concurrency, yes, bool(json), quiet)
     path, end = asyncio.run(_carry_out(session, old, settings.out, settings.name, manner))
     return finish(path, end, session.registry(), manner)

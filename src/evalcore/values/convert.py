@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
 
 import attrs
 
@@ -23,6 +22,13 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 T = TypeVar("T")
+
+
+class File(Protocol):
+    """Whatever gives its bytes, as a Path does: this package opens nothing, its caller hands it over."""
+
+    def read_bytes(self) -> bytes: ...
+
 
 _DIGITS: Final = 10**4000  # Python reads and prints no integer of more than 4,300 digits
 _SYNTAX: Final = re.compile(r"(?s)(.*) \((?:at line (\d+), column (\d+)|at end of document)\)")
@@ -95,14 +101,14 @@ def to_toml(value: object) -> str:
     return tomli_w.dumps({k: _sayable(v) for k, v in plain.items()})
 
 
-def from_toml(source: str | Path, kind: type[T], *, name: str | None = None) -> T:
-    """The value that `to_toml` wrote: from text, or from a file by its path. `name` is what errors call it."""
-    if isinstance(source, Path):
+def from_toml(source: str | File, kind: type[T], *, name: str | None = None) -> T:
+    """The value that `to_toml` wrote: from its text, or from a file. `name` is what errors call it."""
+    if not isinstance(source, str):
         source, name = read_text(source), name or str(source)
     raw = parse_toml(source, name or "TOML")
     try:
         said = _unsaid(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise faulty(name or "TOML", [Fault(ROOT, f"{EXACT} holds no JSON: {error}")]) from None
     return structure(said, kind, source=name)
 
@@ -121,16 +127,16 @@ def parse_toml(text: str, source: str) -> dict[str, object]:
         raise faulty(source, [Fault(ROOT, str(error))]) from None
 
 
-def read_text(path: Path) -> str:
-    """A file that a user named; what keeps it from being read is a ConfigError."""
+def read_text(file: File) -> str:
+    """The text of a file that a user named; what keeps it from being read is a ConfigError."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return file.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        raise ConfigError(f"no such file: {path}") from None
+        raise ConfigError(f"no such file: {file}") from None
     except UnicodeDecodeError as error:
-        raise faulty(str(path), [Fault(f"byte {error.start}", "not UTF-8 text")]) from None
+        raise faulty(str(file), [Fault(f"byte {error.start}", "not UTF-8 text")]) from None
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from None
 
 
 def _syntax_fault(said: str) -> Fault:

@@ -11,7 +11,7 @@ from evalcore.values.task import Task
 from evalcore.values.trace import TraceReader, exit_kind
 from evalcore.values.trial import Deliverable, Evidence, Outcome, Verdict
 
-GRADE_S: Final = 120.0  # a verdict takes 2 ms; the worker itself stops at 20 s of processor time
+GRADE_S: Final = 120.0  # a verdict takes 2 ms; the worker itself stops at 10 s of processor time
 ALL_CALLS: Final = "all calls of the loop"
 DECISIONS: Final = frozenset({"completed", "refused"})  # exits by which an agent can be said to have called nothing
 LONGEST: Final = 2_000  # characters kept of a native message: some repeat an argument, however long it is
@@ -26,7 +26,7 @@ class BfclGrader:
     async def grade(
         self, task: Task, deliverable: Deliverable, evidence: Evidence, trace: TraceReader, judge: JudgeReplies | None
     ) -> Verdict:
-        """Pass or fail as upstream says; `declined` where nothing was to be called. Raises GraderError, ToolkitError."""
+        """Pass or fail as upstream says; `declined` where no call was right. Raises ToolkitError, GraderError."""
         first = cast("list[JSONObject]", deliverable.data["first_response"])
         every = cast("list[JSONObject]", deliverable.data.get("all_calls", first))
         native = await self._native(task, first, deliverable.answer)

@@ -44,7 +44,7 @@ ECHOED = (*GIVEN, "model_result_decoded", "decoded_result")
 MALFORMED: JSONObject = {"malformed": ""}
 """A call that reached nobody in readable form: one whose arguments the native decoder cannot read either."""
 
-CPU_SECONDS = 20.0
+CPU_SECONDS = 10.0
 """For one verdict, which takes a millisecond: some of upstream's patterns can be made to backtrack without end."""
 
 

@@ -1,0 +1,201 @@
+"""A run as the leaderboard's result files: upstream's own evaluation of them says what our scorecard says."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from evalcore.contracts import ToolkitHandle
+from evalcore.engine.store import read_attempts, read_stamp
+from evalcore.errors import ConfigError
+from evalcore.hookspecs import RendererInfo
+from evalcore.report.load import load_report
+from evalcore.toolkits.environment import Environment, worker_file
+from evalcore_bfcl.export import BfclResults
+from evalcore_bfcl.plugin import CATEGORIES, LIVE, NON_LIVE, benchmark_name
+from plugins.bfcl.tests.rig import CONTROLS, REACT, registry, run, study, with_toolkit, write_playbook
+
+READ_BACK: Final = Path(__file__).with_name("read_back.py")
+ODD: Final = ("simple_python", "parallel", "irrelevance", "live_relevance")
+FIRST: Final = 10
+
+SURROGATE: Final = '{"x": "\\ud800"}'
+
+
+def evaluate(toolkit: Environment, out: Path, *, whole: bool) -> dict[tuple[str, str], float]:
+    """Upstream's accuracies by model and category."""
+    argv = [toolkit.python, "-X", "utf8", READ_BACK, worker_file(toolkit.spec), out, "whole" if whole else "partial"]
+    done = subprocess.run(argv, cwd=out, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = {}
+    for file in (out / "score").glob("*/*/*_score.json"):
+        header = json.loads(file.read_text(encoding="utf-8").split("\n", 1)[0])
+        found[file.parts[-3], file.name.removeprefix("BFCL_v4_").removesuffix("_score.json")] = header["accuracy"]
+    return found
+
+
+def scorecard(path: Path) -> dict[tuple[str, str], float]:
+    """Ours, by handle and category."""
+    categories = {benchmark_name(category): category for category in CATEGORIES}
+    return {
+        (cell.arm.arm.handle, categories[cell.benchmark.selector]): value
+        for cell in load_report(path).cells
+        if (value := cell.metrics["pass@1"].value) is not None
+    }
+
+
+async def gold_of(toolkit: ToolkitHandle) -> list[dict[str, Any]]:
+    """The right replies to the first tasks."""
+    replies = []
+    for category in ("simple_python", "parallel"):
+        for number in range(FIRST):
+            task = f"{category}_{number}"
+            gold: Any = await toolkit.request("gold", {"category": category, "id": task}, 60)
+            replies.append({"match": {"task": task, "call": 1}, "tool_calls": gold["calls"]})
+    return replies
+
+
+@pytest.fixture(scope="module")
+def odd_run(toolkit: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both controls, and an agent that does all that upstream's runner trips over; one of its verdicts is missing."""
+    folder = tmp_path_factory.mktemp("odd")
+
+    def to(task: str, **reply: Any) -> dict[str, Any]:
+        return {"match": {"task": task, "call": 1}} | reply
+
+    def calls(arguments: str) -> list[dict[str, str]]:
+        return [{"name": "f", "arguments": arguments}]
+
+    replies = [
+        to("simple_python_1", tool_calls=calls(SURROGATE)),
+        to("simple_python_2", tool_calls=calls("{")),
+        to("simple_python_3", tool_calls=calls("[" * 100_000)),
+        to("simple_python_4", text="\ud83d no"),
+        to("parallel_5", tool_calls=calls(SURROGATE)),
+        to("irrelevance_0", tool_calls=calls("{}")),
+        to("irrelevance_1", tool_calls=calls(SURROGATE)),
+        to("irrelevance_2", tool_calls=calls("{")),
+        to("irrelevance_3", error={"status": 400}),
+        to("irrelevance_4", refusal="No."),
+        to("irrelevance_5"),
+        to("live_relevance_0-0-0", tool_calls=calls("{}")),
+        to("live_relevance_1-1-0", tool_calls=calls(SURROGATE)),
+        to("live_relevance_2-2-0", tool_calls=calls("{")),
+    ]
+    used = {"usage": {"input": 120, "output": 15}}
+    write_playbook(folder, [*replies, *(reply | used for reply in with_toolkit(gold_of)), {"text": "Done."}])
+    path = run(study(tuple(map(benchmark_name, ODD)), {**CONTROLS, **REACT}, limit=FIRST), folder)
+    ledger = path / "gradings" / f"{read_stamp(path).grading}.jsonl"
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    lost = next(a.id for a in read_attempts(path) if a.key.task == "parallel_7" and a.usage)
+    ledger.write_bytes(b"".join(line for line in lines if lost.encode() not in line))
+    return path
+
+
+def lines_of(out: Path, model: str, place: str) -> dict[str, Any]:
+    text = (out / "result" / model / f"{place}_result.json").read_text(encoding="utf-8")
+    return {line["id"]: line for line in map(json.loads, text.splitlines())}
+
+
+def test_upstream_reads_them_back_and_agrees(toolkit: Environment, odd_run: Path, tmp_path: Path) -> None:
+    files = BfclResults().render(odd_run, tmp_path)
+
+    assert len(files) == 1 + 3 + 4 + 4  # the oracle has no live_relevance to play
+    ours = scorecard(odd_run)
+    assert len(ours) == 11
+    assert evaluate(toolkit, tmp_path, whole=False) == pytest.approx(ours)
+    assert 0 < ours["react", "irrelevance"] < 1 and 0 < ours["react", "live_relevance"] < 1
+
+
+def test_a_result_is_the_first_response_as_upstream_would_have_kept_it(odd_run: Path, tmp_path: Path) -> None:
+    BfclResults().render(odd_run, tmp_path)
+
+    simple = lines_of(tmp_path, "react", "non_live/BFCL_v4_simple_python")
+    assert list(simple) == [f"simple_python_{n}" for n in range(FIRST)]
+    (call,) = simple["simple_python_0"]["result"]
+    assert json.loads(call["calculate_triangle_area"]) == {"base": 10, "height": 5}
+    assert simple["simple_python_0"] | {"result": 0} == {
+        "id": "simple_python_0",
+        "result": 0,
+        "input_token_count": 120,
+        "output_token_count": 15,
+    }
+    assert simple["simple_python_2"]["result"] == [{"f": "{"}]
+    assert lines_of(tmp_path, "react", "non_live/BFCL_v4_irrelevance")["irrelevance_4"]["result"] == ["No."]
+    assert lines_of(tmp_path, "noop", "live/BFCL_v4_live_relevance")["live_relevance_0-0-0"]["result"] == []
+
+
+def test_what_upstream_would_count_otherwise_fails_there_and_says_why(odd_run: Path, tmp_path: Path) -> None:
+    BfclResults().render(odd_run, tmp_path)
+
+    none_fits = lines_of(tmp_path, "react", "non_live/BFCL_v4_irrelevance")
+    assert none_fits["irrelevance_3"] == {
+        "id": "irrelevance_3",
+        "result": [{"evalcore": "{}"}],
+        "evalcore": ["called_nothing_but_crashed"],
+    }
+    about = json.loads((tmp_path / "evalcore.json").read_bytes())
+    assert about["models"]["react"]["categories"] == {
+        "simple_python": {"written": 10, "left_out": 0, "replaced": ["simple_python_1", "simple_python_4"]},
+        "parallel": {"written": 9, "left_out": 1, "replaced": ["parallel_5"]},
+        "irrelevance": {"written": 10, "left_out": 0, "replaced": ["irrelevance_1", "irrelevance_3"]},
+        "live_relevance": {"written": 10, "left_out": 0, "replaced": []},
+    }
+    assert (about["run"], about["repeat"]) == ("r", 1)
+
+
+def test_it_is_registered_under_its_name() -> None:
+    found = registry()
+    info = found.get(RendererInfo, "renderer", "bfcl-results")
+    assert found.factory(info) is BfclResults
+
+
+def test_two_runs_do_not_end_in_one_folder(odd_run: Path, tmp_path: Path) -> None:
+    first = BfclResults().render(odd_run, tmp_path)
+    assert BfclResults().render(odd_run, tmp_path) == first
+    about = json.loads((tmp_path / "evalcore.json").read_bytes())
+    (tmp_path / "evalcore.json").write_text(json.dumps(about | {"run": "another"}), encoding="utf-8")
+    with pytest.raises(ConfigError, match="holds the results of run another, repeat 1"):
+        BfclResults().render(odd_run, tmp_path)
+
+
+def test_a_repeat_that_is_not_there_is_refused(odd_run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no repeat 2"):
+        BfclResults().render(odd_run, tmp_path, repeat=2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.xdist_group("bfcl-whole")
+class TestEverything:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def read_back(cls, toolkit: Environment, whole_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+        out = tmp_path_factory.mktemp("export")
+        BfclResults().render(whole_run, out)
+        return out, evaluate(toolkit, out, whole=True)
+
+    def test_every_accuracy_is_the_scorecards(self, whole_run: Path, read_back: Any) -> None:
+        _, theirs = read_back
+        ours = scorecard(whole_run)
+        assert len(ours) == 25
+        assert theirs == pytest.approx(ours)
+
+    @pytest.mark.parametrize("group, weights", [("non_live", NON_LIVE), ("live", LIVE)], ids=["non-live", "live"])
+    def test_our_weights_make_upstreams_groups(
+        self, whole_run: Path, read_back: Any, group: str, weights: Mapping[str, float]
+    ) -> None:
+        out, _ = read_back
+        ours = scorecard(whole_run)
+        with (out / "score" / f"data_{group}.csv").open(encoding="utf-8", newline="") as file:
+            rows = {row["Model"]: row for row in csv.DictReader(file)}
+        column = "Non-Live Overall Acc" if group == "non_live" else "Live Overall Acc"
+        for model in ("oracle", "noop"):
+            value = sum(ours[model, c] * w for c, w in weights.items()) / sum(weights.values())
+            assert rows[model][column] == f"{value:.2%}"
