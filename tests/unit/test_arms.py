@@ -189,7 +189,7 @@ def test_a_wrong_axis_or_value_says_what_would_be_right(axes: Mapping[str, JSONV
 def test_what_is_missing_is_named_with_what_could_stand_there() -> None:
     assert faults_of({"a": {}, "b": {"harness": "react"}}) == [
         "$.arms.a.harness: missing (harnesses: agentd, noop, oracle, react)",
-        '$.arms.b.model: missing: its harness speaks to a model (for example "openai/gpt-5.2")',
+        "$.arms.b.model: missing: its harness speaks to a model (provider/name; providers: openai, scripted)",
     ]
 
 

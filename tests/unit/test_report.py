@@ -448,8 +448,11 @@ def test_finish_may_be_called_while_trials_come_in() -> None:
 def test_attempts_are_not_kept() -> None:
     import gc
 
-    builder = ReportBuilder(ONCE)
+    def living() -> int:
+        gc.collect()
+        return sum(isinstance(one, Attempt) for one in gc.get_objects())  # other tests may have left some
+
+    builder, before = ReportBuilder(ONCE), living()
     for i in range(50):
         builder.add(*graded(attempt(f"t{i}"), "pass"))
-    gc.collect()
-    assert not [one for one in gc.get_objects() if isinstance(one, Attempt)]
+    assert living() <= before

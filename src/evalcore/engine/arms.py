@@ -340,7 +340,8 @@ class _Completion:
 
     def _missing(self, axis: str) -> Wrong:
         if axis == "model":
-            return Wrong("missing: its harness speaks to a model", 'for example "openai/gpt-5.2"')
+            providers = ", ".join(sorted(m.name for m in self.vocabulary.models))
+            return Wrong("missing: its harness speaks to a model", f"provider/name; providers: {providers}")
         return Wrong("missing", f"harnesses: {', '.join(sorted(h.name for h in self.vocabulary.harnesses))}")
 
     def _content(
