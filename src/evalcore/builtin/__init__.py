@@ -23,7 +23,7 @@ def evalcore_harnesses() -> list[HarnessInfo]:
             "react",
             "a plain tool-calling loop, in process: the reference agent",
             "evalcore.builtin.react:ReactHarness",
-            axes=("max_turns",),
+            axes=("max_turns", "tool_protocol"),
         ),
         HarnessInfo(
             "oracle",
@@ -62,6 +62,14 @@ def evalcore_axes() -> list[AxisInfo]:
         AxisInfo("model", "provider/model of the agent", "engine", boundary=True),
         AxisInfo(
             "max_turns", "model calls after which react stops", "harness", "integer", default=50, of="react", low=1
+        ),
+        AxisInfo(
+            "tool_protocol",
+            "how react asks for calls: the provider's own tool calling, or plain text",
+            "harness",
+            default="native",
+            values=("native", "text"),
+            of="react",
         ),
         AxisInfo("temperature", "sampling temperature", "gateway", "number", low=0, high=2),
         AxisInfo("top_p", "nucleus sampling", "gateway", "number", low=0, high=1),

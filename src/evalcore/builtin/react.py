@@ -1,63 +1,140 @@
-"""Harness `react`: the reference agent. Ask the model, make the calls it wants, hand it the results."""
+"""Harness `react`: the reference agent. Ask the model, make the calls it wants, hand it the results.
+
+`tool_protocol` says how calls travel: `native` is the provider's own tool calling in Chat Completions, `text` is plain
+text for models without it (`react_text`). Calls of one reply run side by side.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
 
+from evalcore.builtin.react_text import read_reply, results_message, with_instructions
 from evalcore.contracts import HarnessVersion, Job, ToolResult, Tools, text_result
 from evalcore.errors import AgentError
 from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.task import Call
 from evalcore.values.trace import assistant_message, call_of
 from evalcore.values.trial import HarnessExit
 
+MAX_TURNS: Final = 50
+
 
 class ReactHarness:
-    """Native tool calling in the Chat Completions message protocol; calls of one response run side by side."""
+    """One conversation per trial."""
 
     def __init__(self, services: Any = None, info: Any = None) -> None:
         pass
 
     async def probe(self) -> HarnessVersion:
         """The core's own."""
-        return HarnessVersion("1")
+        return HarnessVersion("2")
 
     async def run(self, job: Job) -> HarnessExit:
-        """One conversation. Raises AgentError where it has no model."""
+        """Converse until the model makes no more calls. Raises AgentError where there is no model."""
         if job.model is None:
             raise AgentError("react needs a model")
+        protocol: ToolProtocol = _PROTOCOLS[str(job.options.get("tool_protocol", "native"))](job)
         doors = {spec.name: tools for tools in job.tools for spec in tools.list()}
-        messages: list[JSONValue] = [m.as_json() for m in job.messages]
-        body: JSONObject = {"model": job.model.model, "messages": messages}
-        if doors:
-            body["tools"] = [
-                _offered(spec.name, spec.description, spec.input_schema) for t in job.tools for spec in t.list()
-            ]
         turns = job.options.get("max_turns")
-        for _ in range(turns if isinstance(turns, int) else 50):
-            response = await job.model.complete(body)
+        for _ in range(turns if isinstance(turns, int) else MAX_TURNS):
+            response = await job.model.complete(protocol.body)
             message = assistant_message(response)
-            messages.append(message)
-            calls = message.get("tool_calls")
-            if not calls or not isinstance(calls, list):
-                return _ended(message, response)
-            messages.extend(await _answers(calls, doors, job.tools))
+            calls = protocol.read(message)
+            if not calls:
+                return _ended(message, response, protocol.answer(message))
+            protocol.give(calls, await _results(calls, doors, job.tools))
         return HarnessExit(claim="limit", evidence={"limit": "turns", "detail": f"react stops after {turns} turns"})
 
 
-def _offered(name: str, description: str, schema: JSONObject) -> JSONObject:
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+class ToolProtocol(Protocol):
+    """How calls and results travel in a conversation."""
+
+    body: JSONObject
+
+    def read(self, message: JSONObject) -> Sequence[Call]: ...
+    def answer(self, message: JSONObject) -> str | None: ...
+    def give(self, calls: Sequence[Call], results: Sequence[ToolResult]) -> None: ...
 
 
-def _ended(message: JSONObject, response: JSONObject) -> HarnessExit:
-    """The exit of a response without calls: an answer, or a refusal by the model itself."""
-    content, refusal = message.get("content"), message.get("refusal")
+class NativeProtocol:
+    """Chat Completions: `tools` in the request, `tool_calls` in the reply, a `tool` message per result."""
+
+    def __init__(self, job: Job) -> None:
+        assert job.model is not None
+        self._messages: list[JSONValue] = [m.as_json() for m in job.messages]
+        self._ids: list[str] = []
+        self.body: JSONObject = {"model": job.model.model, "messages": self._messages}
+        offered: list[JSONValue] = [
+            {
+                "type": "function",
+                "function": {"name": s.name, "description": s.description, "parameters": s.input_schema},
+            }
+            for tools in job.tools
+            for s in tools.list()
+        ]
+        if offered:
+            self.body["tools"] = offered
+
+    def read(self, message: JSONObject) -> Sequence[Call]:
+        """The calls of a reply, which joins the conversation as it is."""
+        self._messages.append(message)
+        calls = message.get("tool_calls")
+        wanted = [c for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
+        self._ids = [str(c.get("id", "")) for c in wanted]
+        return [call_of(c) for c in wanted]
+
+    def answer(self, message: JSONObject) -> str | None:
+        """The reply's text."""
+        return _text(message.get("content"))
+
+    def give(self, calls: Sequence[Call], results: Sequence[ToolResult]) -> None:
+        """One tool message per call, in the order of the calls."""
+        for identifier, result in zip(self._ids, results, strict=True):
+            self._messages.append({"role": "tool", "tool_call_id": identifier, "content": result.text})
+
+
+class TextProtocol:
+    """Plain text, for models without tool calling."""
+
+    def __init__(self, job: Job) -> None:
+        assert job.model is not None
+        tools = [spec for t in job.tools for spec in t.list()]
+        self._messages = with_instructions([m.as_json() for m in job.messages], tools)
+        self.body: JSONObject = {"model": job.model.model, "messages": self._messages}
+
+    def read(self, message: JSONObject) -> Sequence[Call]:
+        """The call blocks of a reply; only its text joins the conversation."""
+        text = _text(message.get("content")) or ""
+        self._messages.append({"role": "assistant", "content": text})
+        return read_reply(text).calls
+
+    def answer(self, message: JSONObject) -> str | None:
+        """The reply's text."""
+        return _text(message.get("content"))
+
+    def give(self, calls: Sequence[Call], results: Sequence[ToolResult]) -> None:
+        """All results in one user message."""
+        pairs = zip(calls, results, strict=True)
+        self._messages.append(results_message([(c.name, r.text, r.error) for c, r in pairs]))
+
+
+_PROTOCOLS: Final[dict[str, type[NativeProtocol | TextProtocol]]] = {
+    "native": NativeProtocol,
+    "text": TextProtocol,
+}
+
+
+def _ended(message: JSONObject, response: JSONObject, answer: str | None) -> HarnessExit:
+    """The exit of a reply without calls: an answer, or a refusal by the model itself."""
+    refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
         return HarnessExit(refusal, "refused", evidence={"detail": "the model refused"})
-    choices = response.get("choices")
+    choices = response.get("choices") if isinstance(response, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None
     reason = first.get("finish_reason") if isinstance(first, dict) else None
-    return HarnessExit(_text(content), evidence={"finish_reason": reason})
+    return HarnessExit(answer, evidence={"finish_reason": reason})
 
 
 def _text(content: JSONValue) -> str | None:
@@ -67,23 +144,16 @@ def _text(content: JSONValue) -> str | None:
     return content if isinstance(content, str) else None
 
 
-async def _answers(calls: list[JSONValue], doors: dict[str, Tools], tools: tuple[Tools, ...]) -> list[JSONObject]:
-    """One tool message per call, in the order of the calls."""
-    wanted = [c for c in calls if isinstance(c, dict)]
-    if len(wanted) == 1:
-        results = [await _make(wanted[0], doors, tools)]
-    else:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_make(c, doors, tools)) for c in wanted]
-        results = [t.result() for t in tasks]
-    return [
-        {"role": "tool", "tool_call_id": str(c.get("id", "")), "content": r.text}
-        for c, r in zip(wanted, results, strict=True)
-    ]
+async def _results(calls: Sequence[Call], doors: dict[str, Tools], tools: tuple[Tools, ...]) -> list[ToolResult]:
+    """The results, in the order of the calls."""
+    if len(calls) == 1:
+        return [await _make(calls[0], doors, tools)]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_make(call, doors, tools)) for call in calls]
+    return [t.result() for t in tasks]
 
 
-async def _make(tool_call: JSONObject, doors: dict[str, Tools], tools: tuple[Tools, ...]) -> ToolResult:
-    call = call_of(tool_call)
+async def _make(call: Call, doors: dict[str, Tools], tools: tuple[Tools, ...]) -> ToolResult:
     door = doors.get(call.name) or (tools[0] if tools else None)
     if door is None:
         return text_result(f"unknown tool: {call.name}", error=True)

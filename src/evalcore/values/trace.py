@@ -103,11 +103,24 @@ def assistant_message(body: JSONValue) -> JSONObject:
 
 
 def first_response_calls(trace: TraceReader) -> list[Call]:
-    """The calls of the agent's first model response; without a model (a control), all calls count as one response."""
-    for event in trace.events("model.response"):
-        if event["role"] == "agent":
-            return calls_of_message(assistant_message(event["body"]))
-    return tool_calls(trace)
+    """The calls of the agent's first model response; without a model (a control), all calls count as one response.
+
+    Where calls do not travel in the response's own `tool_calls` (a text protocol), they are those that were made before
+    the model was asked again.
+    """
+    calls: list[Call] = []
+    answered = False
+    for event in trace.events():
+        kind = event["e"]
+        if kind == "model.response" and event["role"] == "agent" and not answered:
+            answered = True
+            if native := calls_of_message(assistant_message(event["body"])):
+                return native
+        elif kind == "model.request" and event["role"] == "agent" and answered:
+            break
+        elif kind == "tool.call":
+            calls.append(_recorded_call(event))
+    return calls
 
 
 def tool_calls(trace: TraceReader) -> list[Call]:
