@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -29,8 +31,17 @@ def toolkit() -> Environment:
 
 @pytest.fixture(scope="session")
 def whole_run(toolkit: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every task of every category, by oracle and noop. Half a minute."""
-    return run(study(tuple(map(benchmark_name, CATEGORIES))), tmp_path_factory.mktemp("whole"))
+    """Every task of every category, by oracle and noop: half a minute, made once for all test processes."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    folder = root / "bfcl-whole"
+    with (root / "bfcl-whole.lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            folder.mkdir()
+            run(study(tuple(map(benchmark_name, CATEGORIES))), folder)
+            (folder / "done").touch()
+    return folder / "r"
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -17,7 +18,6 @@ from evalcore.engine.services import LocalServices
 from evalcore.engine.store import TraceStore, read_attempts, read_gradings, read_stamp
 from evalcore.engine.trial import deliverable_of
 from evalcore.plugins import Registry, load
-from evalcore.values.json import dumps
 from evalcore.values.study import BenchmarkChoice, Study
 from evalcore.values.trial import Attempt, Deliverable, Grading, Verdict
 
@@ -64,13 +64,12 @@ def study(
     return Study("bfcl", benchmarks, arms, choices=choices, **changes)
 
 
+Beside: TypeAlias = Callable[[LocalServices], Awaitable[None]]
+
+
 async def carry_out(
-    what: Study,
-    folder: Path,
-    found: Registry | None = None,
-    *,
-    beside: Callable[[Plan, LocalServices], Awaitable[None]] | None = None,
-) -> RunEnd:
+    what: Study, folder: Path, found: Registry | None = None, beside: Beside | None = None
+) -> tuple[Plan, RunEnd]:
     """Run a study into `folder`/r. `beside` begins before the first trial, and goes on side by side with them."""
     found = found or registry()
     services = LocalServices(found, folder)
@@ -120,6 +119,12 @@ def with_toolkit(work: Callable[[ToolkitHandle], Awaitable[T]]) -> T:
     return asyncio.run(ask())
 
 
+async def gold_of(toolkit: ToolkitHandle, category: str, task: str) -> list[dict[str, Any]]:
+    """The calls that solve a task, as a playbook has them."""
+    gold: Any = await toolkit.request("gold", {"category": category, "id": task}, 60)
+    return gold["calls"] or []
+
+
 def write_playbook(folder: Path, replies: list[dict[str, Any]]) -> None:
     """The replies of the arm `react`, in order of precedence."""
-    (folder / "play.jsonl").write_bytes(b"".join(dumps(reply) + b"\n" for reply in replies))
+    (folder / "play.jsonl").write_text("".join(json.dumps(reply) + "\n" for reply in replies), encoding="utf-8")

@@ -7,7 +7,7 @@ import json
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pytest
 
@@ -19,7 +19,9 @@ from evalcore.report.load import load_report
 from evalcore.toolkits.environment import Environment, worker_file
 from evalcore_bfcl.export import BfclResults
 from evalcore_bfcl.plugin import CATEGORIES, LIVE, NON_LIVE, benchmark_name
-from plugins.bfcl.tests.rig import CONTROLS, REACT, registry, run, study, with_toolkit, write_playbook
+from plugins.bfcl.tests.rig import CONTROLS, REACT, gold_of, registry, run, study, with_toolkit, write_playbook
+
+ReadBack: TypeAlias = tuple[Path, dict[tuple[str, str], float]]
 
 READ_BACK: Final = Path(__file__).with_name("read_back.py")
 ODD: Final = ("simple_python", "parallel", "irrelevance", "live_relevance")
@@ -30,7 +32,8 @@ SURROGATE: Final = '{"x": "\\ud800"}'
 
 def evaluate(toolkit: Environment, out: Path, *, whole: bool) -> dict[tuple[str, str], float]:
     """Upstream's accuracies by model and category."""
-    argv = [toolkit.python, "-X", "utf8", READ_BACK, worker_file(toolkit.spec), out, "whole" if whole else "partial"]
+    arguments = [READ_BACK, worker_file(toolkit.spec), out, "whole" if whole else "partial"]
+    argv = [str(toolkit.python), "-X", "utf8", *map(str, arguments)]
     done = subprocess.run(argv, cwd=out, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     found = {}
@@ -50,15 +53,12 @@ def scorecard(path: Path) -> dict[tuple[str, str], float]:
     }
 
 
-async def gold_of(toolkit: ToolkitHandle) -> list[dict[str, Any]]:
-    """The right replies to the first tasks."""
-    replies = []
-    for category in ("simple_python", "parallel"):
-        for number in range(FIRST):
-            task = f"{category}_{number}"
-            gold: Any = await toolkit.request("gold", {"category": category, "id": task}, 60)
-            replies.append({"match": {"task": task, "call": 1}, "tool_calls": gold["calls"]})
-    return replies
+async def right_replies(toolkit: ToolkitHandle) -> list[dict[str, Any]]:
+    """To the first tasks of two categories."""
+    tasks = [
+        (category, f"{category}_{number}") for category in ("simple_python", "parallel") for number in range(FIRST)
+    ]
+    return [{"match": {"task": t, "call": 1}, "tool_calls": await gold_of(toolkit, c, t)} for c, t in tasks]
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def odd_run(toolkit: Environment, tmp_path_factory: pytest.TempPathFactory) -> P
         to("live_relevance_2-2-0", tool_calls=calls("{")),
     ]
     used = {"usage": {"input": 120, "output": 15}}
-    write_playbook(folder, [*replies, *(reply | used for reply in with_toolkit(gold_of)), {"text": "Done."}])
+    write_playbook(folder, [*replies, *(reply | used for reply in with_toolkit(right_replies)), {"text": "Done."}])
     path = run(study(tuple(map(benchmark_name, ODD)), {**CONTROLS, **REACT}, limit=FIRST), folder)
     ledger = path / "gradings" / f"{read_stamp(path).grading}.jsonl"
     lines = ledger.read_bytes().splitlines(keepends=True)
@@ -170,18 +170,18 @@ def test_a_repeat_that_is_not_there_is_refused(odd_run: Path, tmp_path: Path) ->
         BfclResults().render(odd_run, tmp_path, repeat=2)
 
 
+@pytest.fixture(scope="module")
+def read_back(toolkit: Environment, whole_run: Path, tmp_path_factory: pytest.TempPathFactory) -> ReadBack:
+    """Everything exported, and upstream's accuracies."""
+    out = tmp_path_factory.mktemp("export")
+    BfclResults().render(whole_run, out)
+    return out, evaluate(toolkit, out, whole=True)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.xdist_group("bfcl-whole")
 class TestEverything:
-    @pytest.fixture(scope="class")
-    @classmethod
-    def read_back(cls, toolkit: Environment, whole_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-        out = tmp_path_factory.mktemp("export")
-        BfclResults().render(whole_run, out)
-        return out, evaluate(toolkit, out, whole=True)
-
-    def test_every_accuracy_is_the_scorecards(self, whole_run: Path, read_back: Any) -> None:
+    def test_every_accuracy_is_the_scorecards(self, whole_run: Path, read_back: ReadBack) -> None:
         _, theirs = read_back
         ours = scorecard(whole_run)
         assert len(ours) == 25
@@ -189,7 +189,7 @@ class TestEverything:
 
     @pytest.mark.parametrize("group, weights", [("non_live", NON_LIVE), ("live", LIVE)], ids=["non-live", "live"])
     def test_our_weights_make_upstreams_groups(
-        self, whole_run: Path, read_back: Any, group: str, weights: Mapping[str, float]
+        self, whole_run: Path, read_back: ReadBack, group: str, weights: Mapping[str, float]
     ) -> None:
         out, _ = read_back
         ours = scorecard(whole_run)

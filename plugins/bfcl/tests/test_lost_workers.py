@@ -10,16 +10,18 @@ import signal
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evalcore.contracts import ToolkitHandle
 from evalcore.engine.run import RunOptions, regrade, resume
 from evalcore.engine.runner import RunEnd
 from evalcore.engine.services import LocalServices
 from evalcore.engine.store import read_attempts
 from evalcore.toolkits.environment import Environment
 from evalcore.values.trial import Verdict
-from plugins.bfcl.tests.rig import REACT, carry_out, registry, run, study, trials, with_toolkit, write_playbook
+from plugins.bfcl.tests.rig import REACT, carry_out, gold_of, registry, run, study, trials, with_toolkit, write_playbook
 
 PATIENCE_S = 60.0
 
@@ -74,17 +76,17 @@ def test_a_worker_killed_while_grading_costs_one_verdict_that_can_be_had_again(d
 def test_a_pattern_that_backtracks_without_end_fails_its_trial_alone(toolkit: Environment, tmp_path: Path) -> None:
     ids = tuple(f"simple_javascript_{number}" for number in range(1, 5))
     hanging = "simple_javascript_2"
-    gold = {
-        task: with_toolkit(lambda t, task=task: t.request("gold", {"category": "simple_javascript", "id": task}, 60))  # type: ignore[misc]
-        for task in ids
-    }
-    replies = []
-    for task, found in gold.items():
-        (call,) = found["calls"]  # type: ignore[index,call-overload]
-        if task == hanging:
-            call = {**call, "arguments": {**call["arguments"], "status": "[[]" + ",[]" * 60 + "x"}}
-        replies.append({"match": {"task": task, "call": 1}, "tool_calls": [call]})
-    write_playbook(tmp_path, [*replies, {"text": "Done."}])
+
+    async def replies_to(of: ToolkitHandle) -> list[dict[str, Any]]:
+        replies = []
+        for task in ids:
+            (call,) = await gold_of(of, "simple_javascript", task)
+            if task == hanging:
+                call["arguments"]["status"] = "[[]" + ",[]" * 60 + "x"
+            replies.append({"match": {"task": task, "call": 1}, "tool_calls": [call]})
+        return replies
+
+    write_playbook(tmp_path, [*with_toolkit(replies_to), {"text": "Done."}])
 
     path = run(study(("bfcl-simple-javascript",), REACT, tasks={"bfcl-simple-javascript": ids}), tmp_path)
 

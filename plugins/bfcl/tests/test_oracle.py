@@ -136,7 +136,6 @@ def test_known_bad_tasks_fail_and_say_why(toolkit: Environment, tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.xdist_group("bfcl-whole")
 class TestEverything:
     @pytest.mark.parametrize("category", CATEGORIES)
     def test_gold_and_null_are_as_expected(self, everything: Trials, category: str) -> None:

@@ -17,6 +17,9 @@ from typing import Any
 
 import pytest
 
+from evalcore_bfcl.known import KNOWN_BAD
+from evalcore_bfcl.plugin import CATEGORIES, benchmark_name
+
 SOURCES = Path(__file__).parents[1] / "src" / "evalcore_bfcl"
 
 
@@ -246,3 +249,17 @@ def test_requirements_are_exact_pins_with_hashes_and_name_no_index() -> None:
         assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", value) for value in hashes)
     assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in requirements.FILES.values())
     assert "://" not in (SOURCES / "requirements.py").read_text(encoding="utf-8")
+
+
+class TestReadme:
+    TEXT = (SOURCES.parents[1] / "README.md").read_text(encoding="utf-8")
+
+    def test_every_benchmark_is_there_with_its_tasks(self) -> None:
+        for category, summary in CATEGORIES.items():
+            tasks = re.search(r"\((\d+) tasks\)", summary)
+            assert tasks is not None
+            assert f"| `{benchmark_name(category)}` | {int(tasks[1]):,} |" in self.TEXT
+
+    def test_so_is_every_replaced_module_and_every_known_bad_task(self, worker: Any) -> None:
+        for name in (*worker.ABSENT, worker.REGISTRY, *KNOWN_BAD):
+            assert f"`{name}`" in self.TEXT

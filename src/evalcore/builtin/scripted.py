@@ -31,7 +31,7 @@ from attrs import Factory, field, frozen, validators
 from evalcore.contracts import CallContext, Services
 from evalcore.errors import AgentError, ConfigError, FatalInfraError, Fault, InfraError
 from evalcore.values.convert import from_toml, structure
-from evalcore.values.json import JSONObject, JSONValue, exact_text, loads
+from evalcore.values.json import JSONObject, JSONValue, exact_text, parse
 
 _MAX_BYTES: Final = 256 << 20
 _FATAL: Final = frozenset({401, 402, 403})
@@ -153,7 +153,7 @@ def _reply_lines(path: Path) -> list[Reply]:
         if not line.strip():
             continue
         try:
-            replies.append(structure(loads(line), Reply, where=f"line {number}"))
+            replies.append(structure(parse(line), Reply, where=f"line {number}"))
         except ConfigError as error:
             faults += error.faults
         except ValueError as error:

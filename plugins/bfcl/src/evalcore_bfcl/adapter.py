@@ -6,6 +6,7 @@ the tool results; what it does then is recorded, and graded as a second, labelle
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Final, cast
 
@@ -103,4 +104,11 @@ class BfclAdapter:
 
 def _as_sent(call: Call) -> JSONObject:
     """A call for the native decoder, its arguments as JSON text: what no pipe can carry as a value, text can."""
-    return {"name": call.name, "arguments": exact_text(call.arguments) if call.raw is None else call.raw}
+    return {"name": call.name, "arguments": _text(call.arguments) if call.raw is None else call.raw}
+
+
+def _text(arguments: JSONValue) -> str:
+    try:
+        return json.dumps(arguments)
+    except (ValueError, RecursionError):  # more digits than Python prints, or too many levels
+        return exact_text(arguments)
