@@ -289,6 +289,7 @@ class CallContext:
     role: Role
     call: int
     seed: int
+    settings: Mapping[str, JSONValue] = Factory(dict)  # the arm's provider-owned axes; never part of the body
 
 
 class Provider(Protocol):
@@ -297,6 +298,13 @@ class Provider(Protocol):
     async def complete(self, model: str, body: JSONObject, context: CallContext) -> JSONObject: ...
     def content(self, model: str) -> Mapping[str, str]: ...
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class CheckedProvider(Protocol):
+    """A provider that can tell before a run that it could not serve: no key, no address. `check` raises ConfigError."""
+
+    def check(self, model: str, settings: Mapping[str, JSONValue]) -> None: ...
 
 
 @frozen
@@ -335,6 +343,12 @@ class Transform(Protocol):
     """Changes an assignment for an axis value; runs before the episode is opened."""
 
     async def apply(self, assignment: Assignment, value: JSONValue) -> Assignment: ...
+
+
+class Renderer(Protocol):
+    """Writes a run in some other format below `out`; returns the files. Raises ConfigError if there is nothing to write."""
+
+    def render(self, run: Path, out: Path) -> Sequence[Path]: ...
 
 
 @runtime_checkable

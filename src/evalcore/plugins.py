@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import metadata
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import pluggy
 from attrs import field, frozen
 
 from evalcore import hookspecs
+from evalcore._installed import entries
 from evalcore.errors import PluginError, UnknownNameError
 from evalcore.values import descriptors as d
 
@@ -122,6 +124,7 @@ class Registry:
         except (Exception, SystemExit) as error:
             raise _invalid(ref, f"{hook} raised {type(error).__name__}: {error}") from error
         kinds: Any = KINDS[hook]  # Any: a tuple of unrelated classes narrows to nothing useful
+        own: set[str] = set()
         for info in infos:
             if not isinstance(info, kinds):
                 wanted = " or ".join(k.__name__ for k in KINDS[hook])
@@ -129,6 +132,9 @@ class Registry:
             name: str = info.name
             if (other := self._found[hook].get(name)) is not None:
                 raise _invalid(ref, f"{hook}: {name!r} is already registered by {other.plugin!r}")
+            if name in own:
+                raise _invalid(ref, f"{hook}: {name!r} is there twice")
+            own.add(name)
         return infos
 
     def all(self, kind: type[T]) -> dict[str, T]:
@@ -183,14 +189,11 @@ def _invalid(ref: PluginRef, message: str) -> PluginError:
 
 def discover() -> list[PluginRef]:
     """Every entry point of the group, from metadata alone."""
-    found = []
-    for entry in metadata.entry_points(group=hookspecs.GROUP):
-        distribution = entry.dist
-        name = distribution.name if distribution else "?"
-        version = distribution.version if distribution else "?"
-        requires = tuple(distribution.requires or ()) if distribution else ()
-        found.append(PluginRef(entry.name, name, version, entry.value.partition(":")[0], requires))
-    return sorted(set(found), key=lambda ref: (ref.name, ref.distribution))
+    found = {
+        PluginRef(entry.name, entry.distribution, entry.version, entry.value.partition(":")[0].strip(), entry.requires)
+        for entry in entries(hookspecs.GROUP)
+    }
+    return sorted(found, key=lambda ref: (ref.name, ref.distribution))
 
 
 def load(blocked: Iterable[str] = (), only: Iterable[str] | None = None) -> Registry:
@@ -225,18 +228,53 @@ def _conflict(ref: PluginRef, refs: Sequence[PluginRef]) -> PluginFailure | None
 
 def _version(ref: PluginRef) -> PluginFailure | None:
     """A failure if the plugin's own metadata asks for another core than this one."""
-    wanted = [r for r in ref.requires if r.replace("_", "-").lower().startswith(CORE)]
-    if not wanted:
-        return None
-    from packaging.requirements import InvalidRequirement, Requirement  # 8 ms: only where a plugin is installed
+    for text in ref.requires:
+        if not _normal(text).startswith(CORE) or _plainly_met(text):
+            continue
+        from packaging.requirements import InvalidRequirement, Requirement  # 30 ms: only where it is not plain
 
-    try:
-        requirement = Requirement(wanted[0])
-    except InvalidRequirement as error:
-        return PluginFailure(ref, "version", f"unreadable requirement {wanted[0]!r}: {error}")
-    if requirement.name.lower() == CORE and not requirement.specifier.contains(_core_version(), prereleases=True):
-        return PluginFailure(ref, "version", f"needs {wanted[0]}, this is {CORE} {_core_version()}")
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            return PluginFailure(ref, "version", f"unreadable requirement {text!r}: {error}")
+        if _normal(requirement.name) == CORE and not requirement.specifier.contains(_core_version(), prereleases=True):
+            return PluginFailure(ref, "version", f"needs {text}, this is {CORE} {_core_version()}")
     return None
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+_PLAIN: Final = re.compile(
+    r"evalcore[-_.]core *\(?(?P<bounds>(?: *[<>]=? *[0-9]+(?:\.[0-9]+)* *,?)+)\)?", re.IGNORECASE
+)
+_BOUND: Final = re.compile(r"([<>]=?) *([0-9.]+)")
+_MEETS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+
+
+def _plainly_met(requirement: str) -> bool:
+    """Whether it is bounds like `>=0.1,<0.2` alone, and this core is within them. False: somebody must look closer."""
+    plain, version = _PLAIN.fullmatch(requirement.strip()), _release(_core_version())
+    if plain is None or version is None:
+        return False
+    return all(_MEETS[sign](version, _release(bound)) for sign, bound in _BOUND.findall(plain["bounds"]))
+
+
+def _release(text: str) -> tuple[int, ...] | None:
+    """A version of numbers alone, without the zeros at its end, so that 1.0 equals 1; None for any other."""
+    parts = text.split(".")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        return None
+    numbers = [int(part) for part in parts]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def _core_version() -> str:

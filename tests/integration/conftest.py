@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 from attrs import frozen
+from click.testing import CliRunner
 
 from tests.oracles import ROOT
 
@@ -200,31 +202,59 @@ class Called:
     stderr: str
 
 
-def call_program(
-    arguments: tuple[str, ...], sites: tuple[Site, ...], cwd: Path, environ: Mapping[str, str] | None = None
-) -> Called:
-    """`evalcore ARGUMENTS` in a process of its own, with these sites on its import path."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(OURS) and not k.endswith("_API_KEY")}
-    path = [*(str(s.folder) for s in sites), str(ROOT / "src")]
-    env = {**kept, "PYTHONPATH": os.pathsep.join(path), "COLUMNS": "100", "EVALCORE_CACHE": str(cwd / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-c", "from evalcore.cli.main import main; main()", *arguments],
-        cwd=cwd,
-        env=env | dict(environ or {}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-    return Called(done.returncode, done.stdout, done.stderr)
+@pytest.fixture
+def cli(tmp_path: Path, toy_site: Site, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Called]:
+    """`cli("run", "toy-echo")`: the program in this process, in an empty folder, with no plugin but `toy-echo`."""
+    from evalcore.cli.main import program
+
+    logger = logging.getLogger("evalcore")
+    monkeypatch.setattr(logger, "handlers", logger.handlers)
+    monkeypatch.setattr(logger, "propagate", logger.propagate)
+    monkeypatch.setattr(logger, "level", logger.level)
+    monkeypatch.syspath_prepend(toy_site.folder)
+    monkeypatch.chdir(tmp_path)
+    environ = dict.fromkeys(_unwanted()) | {"EVALCORE_CACHE": str(tmp_path / "cache"), "EVALCORE_PLUGINS": "toy-echo"}
+
+    def call(*arguments: str, **more: str) -> Called:
+        result = CliRunner().invoke(program, arguments, env={"COLUMNS": "100", **environ, **more}, prog_name="evalcore")
+        return Called(result.exit_code, result.stdout, result.stderr)
+
+    return call
 
 
 @pytest.fixture
-def program(tmp_path: Path, toy_site: Site) -> Callable[..., Called]:
-    """`program("run", "toy-echo")` in an empty folder, with the toy benchmark installed."""
+def start(tmp_path: Path, toy_site: Site) -> Callable[..., subprocess.Popen[str]]:
+    """`start("run", "toy-echo")`: the same in a process of its own, not waited for; `sites` are what is installed."""
 
-    def call(*arguments: str, sites: tuple[Site, ...] = (toy_site,), **environ: str) -> Called:
-        return call_program(arguments, sites, tmp_path, environ)
+    def call(*arguments: str, sites: tuple[Site, ...] = (toy_site,), **environ: str) -> subprocess.Popen[str]:
+        path = os.pathsep.join([*(str(s.folder) for s in sites), str(ROOT / "src")])
+        kept = {k: v for k, v in os.environ.items() if k not in _unwanted()}
+        own = {"PYTHONPATH": path, "COLUMNS": "100", "EVALCORE_CACHE": str(tmp_path / "cache")}
+        return subprocess.Popen(
+            [sys.executable, "-c", "from evalcore.cli.main import main; main()", *arguments],
+            cwd=tmp_path,
+            env=kept | own | environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     return call
+
+
+@pytest.fixture
+def program(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., Called]:
+    """`program("run", "toy-echo")`: the same, and waited for."""
+
+    def call(*arguments: str, sites: tuple[Site, ...] | None = None, **environ: str) -> Called:
+        with start(*arguments, **({} if sites is None else {"sites": sites}), **environ) as process:
+            out, err = process.communicate(timeout=100)
+        return Called(process.returncode, out, err)
+
+    return call
+
+
+def _unwanted() -> list[str]:
+    """Variables of whoever runs the tests that would decide what they see."""
+    return [name for name in os.environ if name.startswith(OURS) or name.endswith("_API_KEY")]

@@ -42,6 +42,8 @@ TOKENS = LimitReached("tokens", 100)
 OVER = "the trial's limit on tokens was reached (100)"
 TIME = Exit("limit", "wall_s", "the trial's time was over")
 DONE = HarnessExit("42")
+NO_ANSWER = Void("infra", "503 overloaded")
+TOO_MUCH = Exit("limit", "tokens", OVER)
 
 
 def saw(failure: Exception | None = None, limit: LimitReached | None = None) -> Meter:
@@ -59,31 +61,31 @@ def group(*errors: Exception) -> BaseExceptionGroup[Exception]:
     "meter, claim, error, out_of_time, expected",
     [
         # 1: what the wires saw fail
-        pytest.param(saw(DOWN), DONE, None, False, Void("infra", "503 overloaded"), id="provider-fails-agent-goes-on"),
-        pytest.param(saw(DOWN), None, DOWN, False, Void("infra", "503 overloaded"), id="provider-fails-agent-raises"),
+        pytest.param(saw(DOWN), DONE, None, False, NO_ANSWER, id="provider-fails-agent-goes-on"),
+        pytest.param(saw(DOWN), None, DOWN, False, NO_ANSWER, id="provider-fails-agent-raises"),
         pytest.param(
-            saw(FatalInfraError("401 bad key")),
+            saw(FatalInfraError("401")),
             DONE,
             None,
             False,
-            Void("infra", "401 bad key", fatal=True),
+            Void("infra", "401", fatal=True),
             id="bad-key",
         ),
         pytest.param(
             saw(ToolkitError("worker died")), DONE, None, False, Void("infra", "worker died"), id="toolkit-worker-dies"
         ),
         pytest.param(
-            saw(ConfigError("no such reply")),
+            saw(ConfigError("no reply")),
             DONE,
             None,
             False,
-            Void("config", "no such reply", fatal=True),
+            Void("config", "no reply", fatal=True),
             id="config",
         ),
         pytest.param(saw(BudgetExceeded("spent")), DONE, None, False, Void("budget", "spent"), id="budget"),
         # 2: a limit that the wires enforced
-        pytest.param(saw(limit=TOKENS), None, TOKENS, False, Exit("limit", "tokens", OVER), id="limit"),
-        pytest.param(saw(limit=TOKENS), DONE, None, False, Exit("limit", "tokens", OVER), id="limit-agent-goes-on"),
+        pytest.param(saw(limit=TOKENS), None, TOKENS, False, TOO_MUCH, id="limit"),
+        pytest.param(saw(limit=TOKENS), DONE, None, False, TOO_MUCH, id="limit-agent-goes-on"),
         pytest.param(
             saw(limit=TOKENS),
             HarnessExit(exit_code=1),
@@ -97,7 +99,7 @@ def group(*errors: Exception) -> BaseExceptionGroup[Exception]:
             None,
             group(TOKENS, TOKENS),
             False,
-            Exit("limit", "tokens", OVER),
+            TOO_MUCH,
             id="limit-side-by-side",
         ),
         # 3: time
@@ -125,13 +127,9 @@ def group(*errors: Exception) -> BaseExceptionGroup[Exception]:
         # groups: calls that ran side by side
         pytest.param(saw(), None, group(AgentError("a")), False, Exit("crashed", detail="a"), id="group-agent"),
         pytest.param(saw(), None, group(KeyError("x")), False, Void("bug", "KeyError: 'x'"), id="group-bug"),
-        pytest.param(saw(), None, group(group(DOWN)), False, Void("infra", "503 overloaded"), id="group-in-group"),
-        pytest.param(
-            saw(), None, group(AgentError("a"), DOWN), False, Void("infra", "503 overloaded"), id="group-mixed"
-        ),
-        pytest.param(
-            saw(), None, group(DOWN, AgentError("a")), False, Void("infra", "503 overloaded"), id="group-other"
-        ),
+        pytest.param(saw(), None, group(group(DOWN)), False, NO_ANSWER, id="group-in-group"),
+        pytest.param(saw(), None, group(AgentError("a"), DOWN), False, NO_ANSWER, id="group-mixed"),
+        pytest.param(saw(), None, group(DOWN, AgentError("a")), False, NO_ANSWER, id="group-other"),
         # 7: claims
         pytest.param(saw(), DONE, None, False, Exit("completed"), id="completed"),
         pytest.param(saw(), HarnessExit(claim="refused"), None, False, Exit("refused"), id="refused"),
@@ -183,7 +181,7 @@ def test_rows_win_from_the_top() -> None:
     error: BaseException = AgentError("gave up")
     rest = (HarnessExit(claim="refused"), error, True)
     assert isinstance(decide(saw(DOWN, TOKENS), *rest), Void)
-    assert decide(saw(None, TOKENS), *rest) == Exit("limit", "tokens", OVER)
+    assert decide(saw(None, TOKENS), *rest) == TOO_MUCH
     assert decide(saw(), *rest) == TIME
     assert decide(saw(), HarnessExit(claim="refused"), error, False) == Exit("crashed", detail="gave up")
     assert decide(saw(), HarnessExit(claim="refused"), None, False) == Exit("refused")
@@ -203,12 +201,12 @@ def test_a_harness_that_returns_nonsense_is_a_bug_and_no_result(nonsense: Any) -
 def test_only_a_counted_void_uses_up_a_try() -> None:
     voids = [None, Void("infra", ""), Void("bug", ""), Void("budget", ""), Void("interrupted", ""), Void("config", "")]
     assert counted_voids(voids) == 3
-    assert UNCOUNTED == {"budget", "interrupted"}
+    assert set(UNCOUNTED) == {"budget", "interrupted"}
 
 
 def test_retries_wait_longer_each_time_and_not_in_step() -> None:
     assert [backoff_s(n, lambda: 0.5) for n in (1, 2)] == [0.5, 2.0]
-    assert [backoff_s(1, lambda: x) for x in (0.0, 1.0)] == [0.375, 0.625]
+    assert (backoff_s(1, lambda: 0.0), backoff_s(1, lambda: 1.0)) == (0.375, 0.625)
 
 
 def test_what_escapes_a_stage_is_infrastructure_unless_it_was_deliberate() -> None:
@@ -218,7 +216,7 @@ def test_what_escapes_a_stage_is_infrastructure_unless_it_was_deliberate() -> No
     assert isinstance(wrapped, InfraError) and wrapped.message == "open: KeyError: 'x'"
 
 
-class Unprintable(Exception):  # noqa: N818
+class Unprintable(Exception):
     def __str__(self) -> str:
         raise ValueError("no text")
 
@@ -289,9 +287,9 @@ def returning(value: Any) -> Callable[[], Awaitable[Any]]:
         (raising(ZeroDivisionError("division by zero")), "ZeroDivisionError: division by zero"),
         (raising(GraderError("no reference")), "no reference"),
         (raising(ToolkitError("worker died")), "worker died"),
-        (raising(SystemExit(3)), "SystemExit: 3"),
+        (raising(SystemExit(3)), "RuntimeError: SystemExit: 3"),
         (raising(TimeoutError("upstream")), "TimeoutError: upstream"),
-        (raising(asyncio.CancelledError()), "CancelledError: "),
+        (raising(asyncio.CancelledError()), "RuntimeError: a cancellation that nobody asked for"),
         (returning(None), "returned NoneType, no verdict"),
         (returning(True), "returned bool, no verdict"),
         (returning("pass"), "returned str, no verdict"),

@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
-from evalcore.hookspecs import AxisInfo, BridgeInfo, HarnessInfo, ModelInfo, hookimpl
+from evalcore.hookspecs import (
+    AdapterInfo,
+    AxisInfo,
+    BridgeInfo,
+    GraderInfo,
+    HarnessInfo,
+    ModelInfo,
+    SandboxInfo,
+    hookimpl,
+)
+
+
+@hookimpl
+def evalcore_adapters() -> list[AdapterInfo]:
+    """A file of one's own."""
+    return [
+        AdapterInfo(
+            "suite",
+            "tasks of your own, a file of JSON lines: `evalcore run ./tasks.jsonl`",
+            "evalcore.builtin.suite.adapter:SuiteAdapter",
+            takes_parameter="the file; its path alone names the benchmark, too",
+        )
+    ]
 
 
 @hookimpl
@@ -10,7 +32,31 @@ def evalcore_bridges() -> list[BridgeInfo]:
     """Declared tools."""
     return [
         BridgeInfo(
-            "toolset", "tools declared in the task, answered as declared", "evalcore.builtin.toolset:ToolsetBridge"
+            "toolset",
+            "tools declared in the task: results, and effects on a state",
+            "evalcore.builtin.toolset:ToolsetBridge",
+        ),
+        BridgeInfo(
+            "suite", "the same for a suite's task, and files in its sandbox", "evalcore.builtin.suite.bridge:SuiteBridge"
+        ),
+    ]
+
+
+@hookimpl
+def evalcore_graders() -> list[GraderInfo]:
+    """What a suite's task asks for."""
+    return [GraderInfo("suite", "all that a suite's task asks for holds", "evalcore.builtin.suite.grader:SuiteGrader")]
+
+
+@hookimpl
+def evalcore_sandboxes() -> list[SandboxInfo]:
+    """No wall."""
+    return [
+        SandboxInfo(
+            "none",
+            "a folder on this machine, with no wall around it; only where it is demanded by name",
+            "evalcore.builtin.sandbox_none:FolderSandboxes",
+            isolation="none",
         )
     ]
 
@@ -44,14 +90,28 @@ def evalcore_harnesses() -> list[HarnessInfo]:
 
 @hookimpl
 def evalcore_models() -> list[ModelInfo]:
-    """The scripted provider."""
+    """The scripted provider, and those that speak Chat Completions."""
     return [
         ModelInfo(
             "scripted",
             "answers from a playbook file: `scripted/PATH` (TOML or JSONL), offline and without a key",
             "evalcore.builtin.scripted:ScriptedProvider",
-        )
+        ),
+        _chat("openai", "models of OpenAI", "OPENAI_API_KEY"),
+        _chat("openrouter", "models behind OpenRouter: `openrouter/VENDOR/NAME`", "OPENROUTER_API_KEY"),
+        _chat("google", "Gemini models, by Google's OpenAI-compatible endpoint", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        _chat(
+            "openai-compatible",
+            "any server that speaks Chat Completions (vLLM, Ollama, …), at `base_url`; a local one needs no key",
+            "OPENAI_COMPATIBLE_API_KEY",
+        ),
     ]
+
+
+def _chat(name: str, summary: str, *keys: str) -> ModelInfo:
+    return ModelInfo(
+        name, summary, "evalcore.builtin.openai_compatible:OpenAICompatibleProvider", keys=keys, axes=("base_url",)
+    )
 
 
 @hookimpl
@@ -60,6 +120,13 @@ def evalcore_axes() -> list[AxisInfo]:
     return [
         AxisInfo("harness", "the agent under test", "engine", boundary=True),
         AxisInfo("model", "provider/model of the agent", "engine", boundary=True),
+        AxisInfo(
+            "sandbox",
+            "where a task's files and commands live; tasks that have any are refused without",
+            "engine",
+            values=("none",),
+            boundary=True,
+        ),
         AxisInfo(
             "max_turns", "model calls after which react stops", "harness", "integer", default=50, of="react", low=1
         ),
@@ -71,6 +138,7 @@ def evalcore_axes() -> list[AxisInfo]:
             values=("native", "text"),
             of="react",
         ),
+        AxisInfo("base_url", "address of the model's server, up to and with /v1", "provider", boundary=True),
         AxisInfo("temperature", "sampling temperature", "gateway", "number", low=0, high=2),
         AxisInfo("top_p", "nucleus sampling", "gateway", "number", low=0, high=1),
         AxisInfo("max_output_tokens", "output tokens of one model call at most", "gateway", "integer", low=1),

@@ -64,7 +64,7 @@ class NativeProtocol:
     def __init__(self, job: Job) -> None:
         assert job.model is not None
         self._messages: list[JSONValue] = [m.as_json() for m in job.messages]
-        self._ids: list[str] = []
+        self._ids: list[JSONValue] = []
         self.body: JSONObject = {"model": job.model.model, "messages": self._messages}
         offered: list[JSONValue] = [
             {
@@ -82,7 +82,7 @@ class NativeProtocol:
         self._messages.append(message)
         calls = message.get("tool_calls")
         wanted = [c for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
-        self._ids = [str(c.get("id", "")) for c in wanted]
+        self._ids = [c.get("id", "") for c in wanted]  # as the model gave them, whatever they are
         return [call_of(c) for c in wanted]
 
     def answer(self, message: JSONObject) -> str | None:

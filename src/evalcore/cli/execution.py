@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,17 +16,19 @@ from evalcore.cli.output import console, on_terminal, paragraph, say, say_json, 
 from evalcore.cli.progress import Counts, Watcher
 from evalcore.cli.render_errors import rendered_error, tell_error
 from evalcore.cli.session import Session
-from evalcore.engine.plan import Plan
+from evalcore.engine.plan import Plan, Projection
 from evalcore.engine.run import RunOptions
 from evalcore.engine.runner import DEFAULT_CONCURRENCY, RunEnd
 from evalcore.engine.services import LocalServices
-from evalcore.engine.store import write_durably
-from evalcore.errors import ConfigError, EvalcoreError, InfraError
+from evalcore.engine.store import STAMP, write_durably
+from evalcore.errors import ConfigError, EvalcoreError, InfraError, Interrupted
 from evalcore.plugins import Registry
 from evalcore.report.load import load_report
 from evalcore.report.model import Report
 from evalcore.report.words import dollars, plural, seconds
+from evalcore.values.arm import Arm
 from evalcore.values.descriptors import MetricInfo, ModelInfo
+from evalcore.values.study import Study
 
 SCORECARD: Final = "scorecard.json"
 FREE: Final = "scripted"  # the one provider that costs nothing and speaks to nobody
@@ -48,39 +52,41 @@ class Manner:
 # ── before ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def projection(plan: Plan, manner: Manner) -> str:
+def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
     """What the run would do and could use at most, as lines."""
     most = plan.projection()
-    models = sorted({cell.arm.model for cell in plan.cells.values() if cell.arm.model})
+    dear = costly(plan.arms, plan.study, registry)
     tasks = " + ".join(f"{b.selector} ({plural(len(b.tasks), 'task')})" for b in plan.benchmarks)
     arms = plural(len(plan.arms), "configuration")
     repeats = f" × {plan.study.repeats}" if plan.study.repeats > 1 else ""
-    rows = [("trials", f"{most.trials:,}: {tasks} × {arms}{repeats}")]
-    rows.append(
-        ("models", f"{', '.join(models)}, in {plural(most.model_trials, 'trial')}" if models else "none is called")
-    )
-    if models:
-        rows.append(("tokens", "not bounded" if most.tokens_at_most is None else f"at most {most.tokens_at_most:,}"))
-        rows.append(
-            ("money", "not bounded" if most.cost_at_most_usd is None else f"at most {dollars(most.cost_at_most_usd)}")
-        )
+    rows = [("trials", f"{most.trials:,}: {tasks} × {arms}{repeats}"), ("models", _models(plan, most))]
+    if dear:
+        tokens, money = most.tokens_at_most, most.cost_at_most_usd
+        rows.append(("tokens", "not bounded" if tokens is None else f"at most {tokens:,}"))
+        rows.append(("money", "not bounded" if money is None else f"at most {dollars(money)}"))
     if most.wall_at_most_s is not None:
         ways = min(manner.concurrency or DEFAULT_CONCURRENCY, most.trials)
-        rows.append(("time", f"at most {seconds(most.wall_at_most_s / ways)}, {ways} at a time"))
-    rows += [("note", note) for note in (*plan.notes, *most.notes)]
+        rows.append(("time", f"at most {_duration(most.wall_at_most_s / ways)}, {ways} at a time"))
+    rows += [("note", note) for note in (*plan.notes, *(most.notes if dear else ()))]
     return table(rows, indent=2)
 
 
-def costly(models: Iterable[str | None], registry: Registry) -> list[str]:
-    """The models that may cost money: of every provider but the scripted one, and of any that has a key."""
+def _models(plan: Plan, most: Projection) -> str:
+    models = sorted({cell.arm.model for cell in plan.cells.values() if cell.arm.model})
+    return f"{', '.join(models)}, in {plural(most.model_trials, 'trial')}" if models else "none is called"
+
+
+def _duration(value: float) -> str:
+    """Hours from two of them on."""
+    return seconds(value) if value < 7200 else f"{value / 3600:,.0f} h"
+
+
+def costly(arms: Iterable[Arm], study: Study, registry: Registry) -> list[str]:
+    """The models that may cost money, in any role: all but scripted ones, for a local server may pass a bill on."""
+    models = {arm.model for arm in arms if arm.model}
+    models |= {role.model for role in study.roles.values() if role.model}
     infos = registry.all(ModelInfo)
-    found = {m for m in models if m is not None}
-    return sorted(m for m in found if (name := m.partition("/")[0]) != FREE or (name in infos and infos[name].keys))
-
-
-def models_of(plan: Plan) -> list[str | None]:
-    """Every model that the run calls, in any role."""
-    return [*(a.model for a in plan.arms), *(role.model for role in plan.study.roles.values())]
+    return sorted(m for m in models if (name := m.partition("/")[0]) != FREE or (name in infos and infos[name].keys))
 
 
 def ask(models: Sequence[str], manner: Manner) -> None:
@@ -92,8 +98,27 @@ def ask(models: Sequence[str], manner: Manner) -> None:
             f"this calls {', '.join(models)}, which may cost money, and nobody is here to be asked",
             hint="--yes runs it all the same; `evalcore plan` shows what it would do",
         )
-    if not click.confirm(f"Call {', '.join(models)}?", err=True):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio's would wait for the answer
+    try:
+        answer = click.confirm(f"Call {', '.join(models)}?", err=True)
+    except click.Abort:
+        tell()  # what follows stands on a line of its own
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if not answer:
         raise click.Abort
+
+
+@contextmanager
+def interruptible(path: Path) -> Iterator[None]:
+    """Ctrl-C before the engine listens to it, or after: raises Interrupted, with how to go on if a run was made."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        made = (path / STAMP).is_file()
+        hint = f"`evalcore resume {path}` goes on" if made else None
+        raise Interrupted("the run was stopped" if made else "nothing was run", hint=hint) from None
 
 
 # ── while it runs ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from evalcore.plugins import Registry
 
 PORTS: Final = (11434, 8000, 8080)  # Ollama; vLLM and SGLang; llama.cpp
+ANY_SERVER: Final = "openai-compatible"  # the provider that takes any address
 ANSWER_S: Final = 0.2
 _REQUEST: Final = b"GET /v1/models HTTP/1.0\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n"
 
@@ -24,7 +25,7 @@ def seen(models: Iterable[ModelInfo], environ: Mapping[str, str]) -> list[str]:
 
 def offers(registry: Registry, environ: Mapping[str, str]) -> list[str]:
     """One line for each way to a model that is there, and was not asked for."""
-    return [*_key_offers(registry, environ), *asyncio.run(_server_offers())]
+    return [*_key_offers(registry, environ), *asyncio.run(_server_offers(registry))]
 
 
 def _key_offers(registry: Registry, environ: Mapping[str, str]) -> Iterator[str]:
@@ -40,10 +41,12 @@ def _key_offers(registry: Registry, environ: Mapping[str, str]) -> Iterator[str]
         yield f"{', '.join(unused)} {'is' if len(unused) == 1 else 'are'} set, and no installed plugin uses it"
 
 
-async def _server_offers() -> list[str]:
+async def _server_offers(registry: Registry) -> list[str]:
     answers = await asyncio.gather(*(_serves_models(port) for port in PORTS))
     urls = [f"http://127.0.0.1:{port}/v1" for port, answers_so in zip(PORTS, answers, strict=True) if answers_so]
-    return [f"a model server answers at {url}: a provider's plugin can use it" for url in urls]
+    if ANY_SERVER not in registry.all(ModelInfo):
+        return [f"a model server answers at {url}, and no installed plugin can use it" for url in urls]
+    return [f"a model server answers: `--model {ANY_SERVER}/NAME --set base_url={url}` would use it" for url in urls]
 
 
 async def _serves_models(port: int) -> bool:
@@ -56,6 +59,7 @@ async def _serves_models(port: int) -> bool:
                 head = await reader.read(4096)
             finally:
                 writer.close()
+                await writer.wait_closed()
     except (OSError, TimeoutError):
         return False
     status, _, rest = head.partition(b"\r\n")

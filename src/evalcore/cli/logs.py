@@ -62,7 +62,11 @@ def _formatter(terminal: bool) -> logging.Formatter:
     last: list[Processor]
     if terminal:
         plain = structlog.dev.plain_traceback
-        last = [_cleaned, structlog.dev.ConsoleRenderer(exception_formatter=plain, colors=True)]
+        last = [
+            structlog.processors.format_exc_info,
+            _cleaned,
+            structlog.dev.ConsoleRenderer(exception_formatter=plain, colors=True),
+        ]
     else:
         plain_tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         last = [structlog.processors.ExceptionRenderer(plain_tracebacks), structlog.processors.JSONRenderer()]

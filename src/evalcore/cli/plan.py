@@ -16,6 +16,7 @@ from evalcore.engine.plan import Plan, close_plan, make_plan
 from evalcore.engine.settings import default_run_name
 from evalcore.engine.study_file import write_study
 from evalcore.errors import ConfigError, InfraError
+from evalcore.plugins import Registry
 from evalcore.report.words import plural
 from evalcore.values.arm import Arm
 from evalcore.values.json import JSONValue
@@ -41,7 +42,7 @@ def plan(session: Session, *, write: str | None, **given: Any) -> int:
     else:
         if request.controls_only:
             tell(explain_controls(request.study.benchmarks, session))
-        say(_text(made, manner))
+        say(_text(made, manner, session.registry()))
     if write not in (None, "-"):
         _write(Path(str(write)).expanduser(), write_study(request.study))
     return 0
@@ -50,17 +51,17 @@ def plan(session: Session, *, write: str | None, **given: Any) -> int:
 async def _make(session: Session, request: Request) -> Plan:
     name = request.settings.name or default_run_name(request.study, request.services.clock.now())
     try:
-        made = await make_plan(request.study, session.registry(), request.services, name)
+        made = await make_plan(request.study, session.registry(), request.services, name, to_run=False)
         await close_plan(made)
     finally:
         await request.services.close()
     return made
 
 
-def _text(made: Plan, manner: Manner) -> str:
+def _text(made: Plan, manner: Manner, registry: Registry) -> str:
     parts = [
         f"study {made.study.name}, digest {made.study.digest[:12]}",
-        projection(made, manner),
+        projection(made, manner, registry),
         "",
         "configurations",
     ]

@@ -201,11 +201,13 @@ class _Bars:
         self._console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._live: Live | None = None
         self._message = ""
+        self._last: State | None = None
 
     def show(self, state: State) -> None:
         """Draw."""
         from rich.live import Live
 
+        self._last = state
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
@@ -214,6 +216,8 @@ class _Bars:
     def message(self, text: str) -> None:
         """Below the bars from now on."""
         self._message = text
+        if self._last is not None:
+            self.show(self._last)
 
     def close(self, state: State) -> None:
         """Take the bars away and leave one line."""

@@ -8,16 +8,18 @@ from pathlib import Path
 import click
 from attrs import evolve
 
-from evalcore.cli.execution import Manner, ask, costly, finish, fresh, models_of, projection, run_options
+from evalcore.cli.execution import Manner, ask, costly, finish, fresh, interruptible, projection, run_options
 from evalcore.cli.resume import CONCURRENCY, QUIET, RUN, YES
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
 from evalcore.engine.plan import base_of, close_plan, make_plan
 from evalcore.engine.run import start, study_of
 from evalcore.engine.runner import RunEnd
-from evalcore.engine.services import LocalServices
+from evalcore.engine.services import LocalServices, SystemClock
 from evalcore.engine.settings import SettingFlags, default_run_name, run_settings
 from evalcore.engine.store import read_stamp
+from evalcore.values.stamp import RunStamp
+from evalcore.values.study import Study
 
 
 @click.command()
@@ -44,25 +46,28 @@ def rerun(
     old = session.run_path(run)
     settings = run_settings(SettingFlags(out=out or str(old.parent), name=name), {})
     manner = Manner(concurrency, yes, bool(json), quiet)
-    path, end = asyncio.run(_carry_out(session, old, settings.out, settings.name, manner))
+    stamp = read_stamp(old)
+    study = study_of(stamp)
+    named = settings.out / (settings.name or default_run_name(study, SystemClock().now()))
+    path = named if settings.name else fresh(named)
+    with interruptible(path):
+        end = asyncio.run(_carry_out(session, stamp, study, path, manner))
     return finish(path, end, session.registry(), manner)
 
 
-async def _carry_out(session: Session, old: Path, out: Path, name: str | None, manner: Manner) -> tuple[Path, RunEnd]:
+async def _carry_out(session: Session, stamp: RunStamp, study: Study, path: Path, manner: Manner) -> RunEnd:
     """Plan the stored study, ask, run."""
-    stamp, registry = read_stamp(old), session.registry()
-    study = study_of(stamp)
+    registry = session.registry()
     services = LocalServices(registry, base_of(stamp), stamp.seed)
-    path = out / name if name else fresh(out / default_run_name(study, services.clock.now()))
     try:
         plan = await make_plan(study, registry, services, path.name)
         plan = evolve(plan, stamp=evolve(plan.stamp, parent=stamp.run))
         try:
-            manner.tell(projection(plan, manner))
-            ask(costly(models_of(plan), registry), manner)
+            manner.tell(projection(plan, manner, registry))
+            ask(costly(plan.arms, plan.study, registry), manner)
             end = await start(plan, path, registry, services, run_options(path, manner))
         finally:
             await close_plan(plan)
     finally:
         await services.close()
-    return path, end
+    return end

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalcore.cli.execution import Manner, ask, costly, finish, run_options
+from evalcore.cli.execution import Manner, ask, costly, finish, interruptible, run_options
 from evalcore.cli.progress import CellKey
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
@@ -49,9 +49,11 @@ def resume(
     missing = _missing(path, stamp, refill=only_errors)
     manner.tell(f"{path}: {_at_most(missing)}")
     if missing:
-        ask(costly(_models(stamp), session.registry()), manner)
+        arms = [a.arm for a in stamp.arms]
+        ask(costly(arms, engine.study_of(stamp), session.registry()), manner)
     options_ = run_options(path, manner, _counts(path, stamp))
-    _, end, notes = asyncio.run(engine.resume(path, session.registry(), options_, only_errors=only_errors))
+    with interruptible(path):
+        _, end, notes = asyncio.run(engine.resume(path, session.registry(), options_, only_errors=only_errors))
     for note in notes:
         manner.tell(f"repaired: {note}")
     return finish(path, end, session.registry(), manner)
@@ -59,11 +61,6 @@ def resume(
 
 def _at_most(missing: int) -> str:
     return f"at most {plural(missing, 'trial')} to run" if missing else "every trial has run"
-
-
-def _models(stamp: RunStamp) -> list[str | None]:
-    """Every model that the run calls, in any role."""
-    return [*(a.arm.model for a in stamp.arms), *(r.model for r in engine.study_of(stamp).roles.values())]
 
 
 def _missing(path: Path, stamp: RunStamp, *, refill: bool) -> int:

@@ -15,7 +15,7 @@ from evalcore.cli.execution import (
     explain_controls,
     finish,
     fresh,
-    models_of,
+    interruptible,
     projection,
     run_options,
 )
@@ -42,24 +42,31 @@ def run(session: Session, **given: Any) -> int:
     if request.controls_only:
         manner.tell(explain_controls(request.study.benchmarks, session))
         manner.tell()
-    path, end = asyncio.run(_carry_out(session, request, manner))
+    path = _path(request)
+    with interruptible(path):
+        end = asyncio.run(_carry_out(session, request, path, manner))
     return finish(path, end, session.registry(), manner)
 
 
-async def _carry_out(session: Session, request: Request, manner: Manner) -> tuple[Path, RunEnd]:
+def _path(request: Request) -> Path:
+    """Where the run will be."""
+    settings = request.settings
+    if settings.name is not None:
+        return settings.out / settings.name
+    return fresh(settings.out / default_run_name(request.study, request.services.clock.now()))
+
+
+async def _carry_out(session: Session, request: Request, path: Path, manner: Manner) -> RunEnd:
     """Plan, ask, run."""
-    registry, services, settings = session.registry(), request.services, request.settings
-    path = settings.out / (settings.name or default_run_name(request.study, services.clock.now()))
-    if settings.name is None:
-        path = fresh(path)
+    registry, services = session.registry(), request.services
     try:
         plan = await make_plan(request.study, registry, services, path.name)
         try:
-            manner.tell(projection(plan, manner))
-            ask(costly(models_of(plan), registry), manner)
+            manner.tell(projection(plan, manner, registry))
+            ask(costly(plan.arms, plan.study, registry), manner)
             end = await start(plan, path, registry, services, run_options(path, manner))
         finally:
             await close_plan(plan)
     finally:
         await services.close()
-    return path, end
+    return end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,24 +80,31 @@ def _fields(registry: Registry, word: str, kind: type, info: Any) -> JSONObject:
 
 
 async def _benchmark(registry: Registry, text: str, task: str | None, *, gold: bool) -> JSONObject:
-    info, selector = find_benchmark(registry, text)
+    info, _ = find_benchmark(registry, text)
     services = LocalServices(registry, Path.cwd())
     try:
-        adapter: Adapter = registry.factory(info)(services, info, selector)
+        if task is not None:
+            return await _with_adapter(registry, services, text, lambda adapter: _task(adapter, text, task, gold=gold))
         try:
-            if task is not None:
-                return await _task(adapter, text, task, gold=gold)
-            return _fields(registry, "benchmarks", AdapterInfo, info) | await _contents(adapter)
+            contents = await _with_adapter(registry, services, text, _contents)
         except ToolkitError as error:
-            if task is not None:
-                raise
             tell(f"its tasks cannot be shown yet: {error.message}" + (f"; {error.hint}" if error.hint else ""))
-            return _fields(registry, "benchmarks", AdapterInfo, info)
-        finally:
-            if isinstance(adapter, Closable):
-                await adapter.close()
+            contents = {}
+        return _fields(registry, "benchmarks", AdapterInfo, info) | contents
     finally:
         await services.close()
+
+
+async def _with_adapter(
+    registry: Registry, services: LocalServices, text: str, use: Callable[[Adapter], Awaitable[JSONObject]]
+) -> JSONObject:
+    info, selector = find_benchmark(registry, text)
+    adapter: Adapter = registry.factory(info)(services, info, selector)
+    try:
+        return await use(adapter)
+    finally:
+        if isinstance(adapter, Closable):
+            await adapter.close()
 
 
 async def _contents(adapter: Adapter) -> JSONObject:
@@ -128,7 +135,7 @@ async def _task(adapter: Adapter, selector: str, wanted: str, *, gold: bool) -> 
             found = task
             break
     if found is None:
-        hint = f"`evalcore show {selector}` names its tasks"
+        hint = f"`evalcore show {selector} --json` names them all"
         raise UnknownNameError(f"task of {selector}", wanted, nearest=nearest(wanted, ids), hint=hint)
     assignment = await adapter.assign(found, ANYBODY)
     content: JSONObject = {

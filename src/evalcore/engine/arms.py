@@ -100,6 +100,8 @@ def takes(axis: AxisInfo, harness: HarnessInfo, provider: ModelInfo | None) -> b
         return uses_model(harness) and (axis.name == "model" or provider is None or _passes_on(provider, axis))
     if axis.owner == "harness":
         return axis.name in harness.axes or axis.of == harness.name
+    if axis.owner == "provider":
+        return uses_model(harness) and (provider is None or axis.name in provider.axes or axis.of == provider.name)
     return True  # the engine, adapters, bridges and transforms: which of them a task meets is not known here
 
 
@@ -109,12 +111,16 @@ def _passes_on(provider: ModelInfo, axis: AxisInfo) -> bool:
 
 def untaken(axis: AxisInfo, harness: HarnessInfo, provider: ModelInfo | None, vocabulary: Vocabulary) -> Wrong:
     """Why the axis cannot be set on such an arm."""
-    if axis.name == "model" or (axis.owner == "gateway" and not uses_model(harness)):
+    if axis.name == "model" or (axis.owner in {"gateway", "provider"} and not uses_model(harness)):
         return Wrong(f"harness {harness.name!r} uses no model", "leave it out")
     if axis.owner == "gateway":
         passed = ", ".join(provider.gateway_axes) if provider else ""
         name = provider.name if provider else ""
         return Wrong(f"provider {name!r} does not pass it on", f"it passes on: {passed}" if passed else None)
+    if axis.owner == "provider":
+        takers = [m.name for m in vocabulary.models if takes(axis, harness, m)]
+        name = provider.name if provider else ""
+        return Wrong(f"provider {name!r} does not take it", f"taken by: {', '.join(takers)}" if takers else None)
     others = [h.name for h in vocabulary.harnesses if takes(axis, h, None)]
     return Wrong(f"harness {harness.name!r} does not take it", f"taken by: {', '.join(others)}" if others else None)
 

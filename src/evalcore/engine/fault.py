@@ -27,9 +27,10 @@ from evalcore.errors import (
     InfraError,
     LimitReached,
 )
-from evalcore.values.trial import Exit, HarnessExit, Void
-from evalcore.wires.meter import Meter
+from evalcore.values.trial import EXIT_KINDS, Claim, Exit, HarnessExit, Void
+from evalcore.wires.meter import Meter, short, text_of
 
+CLAIMS: Final[tuple[Claim, ...]] = (*EXIT_KINDS, "infra")
 MAX_ATTEMPTS: Final = 3  # the first and two more
 UNCOUNTED: Final = frozenset(
     {"budget", "interrupted"}
@@ -40,15 +41,15 @@ def decide(meter: Meter, claim: HarnessExit | None, error: BaseException | None,
     """How an attempt ended, from what the wires saw, then what the adapter raised, then what the harness claims."""
     if meter.failure is not None:
         return void_of(meter.failure)
-    code = claim.exit_code if claim else None
+    code = claim.exit_code if isinstance(claim, HarnessExit) else None
     if meter.limit is not None:
         return Exit("limit", meter.limit.limit, meter.limit.message, code)
     if out_of_time:
         return Exit("limit", "wall_s", "the trial's time was over", code)
     if error is not None:
         return _of_error(error)
-    if claim is None:
-        return Void("bug", "the harness returned nothing")
+    if claim is None or (wrong := _nonsense(claim)) is not None:
+        return Void("bug", f"the harness returned {'nothing' if claim is None else wrong}")
     return _of_claim(claim)
 
 
@@ -57,20 +58,33 @@ def void_of(error: BaseException) -> Void:
     if isinstance(error, BudgetExceeded):
         return Void("budget", error.message)
     if isinstance(error, InfraError):
-        return Void("infra", error.message, fatal=isinstance(error, FatalInfraError))
+        return Void("infra", text_of(error), fatal=isinstance(error, FatalInfraError))
     if isinstance(error, ConfigError):
-        return Void("config", error.message, fatal=True)
-    return Void("bug", f"{type(error).__name__}: {error}")
+        return Void("config", text_of(error), fatal=True)
+    return Void("bug", f"{type(error).__name__}: {text_of(error)}")
 
 
 def _of_error(error: BaseException) -> Exit | Void:
-    if isinstance(error, BaseExceptionGroup):  # calls that ran side by side
-        return _of_error(error.exceptions[0])
+    if isinstance(error, BaseExceptionGroup):  # calls that ran side by side: one failure of the machine spoils the rest
+        ended = [_of_error(e) for e in error.exceptions]
+        return next((e for e in ended if isinstance(e, Void)), ended[0])
     if isinstance(error, LimitReached):
         return Exit("limit", error.limit, error.message)
     if isinstance(error, AgentError):
-        return Exit("crashed", detail=error.message)
+        return Exit("crashed", detail=text_of(error))
     return void_of(error)
+
+
+def _nonsense(claim: object) -> str | None:
+    """What is wrong with what a harness returned: a bug of the adapter, from which no result can be made."""
+    if not isinstance(claim, HarnessExit):
+        return f"{type(claim).__name__}, no HarnessExit"
+    checks: list[tuple[object, bool]] = [
+        ("a claim that is none", claim.claim in CLAIMS),
+        ("an answer that is no text", claim.answer is None or isinstance(claim.answer, str)),
+        ("evidence that is no object", isinstance(claim.evidence, dict)),
+    ]
+    return next((str(wrong) for wrong, right in checks if not right), None)
 
 
 def _of_claim(claim: HarnessExit) -> Exit:
@@ -82,8 +96,8 @@ def _of_claim(claim: HarnessExit) -> Exit:
     limit = claim.evidence.get("limit")
     return Exit(
         claim.claim,
-        (limit if isinstance(limit, str) else "harness") if claim.claim == "limit" else None,
-        detail if isinstance(detail, str) else None,
+        (short(limit) if isinstance(limit, str) else "harness") if claim.claim == "limit" else None,
+        short(detail) if isinstance(detail, str) else None,
         claim.exit_code,
     )
 
@@ -101,4 +115,6 @@ def backoff_s(number: int, random: Callable[[], float]) -> float:
 
 def as_infra(error: Exception, what: str) -> EvalcoreError:
     """An error that may leave a stage: deliberate ones as they are, anything else as infrastructure."""
-    return error if isinstance(error, EvalcoreError) else InfraError(f"{what}: {type(error).__name__}: {error}")
+    return (
+        error if isinstance(error, EvalcoreError) else InfraError(f"{what}: {type(error).__name__}: {text_of(error)}")
+    )

@@ -68,12 +68,15 @@ class Ledger:
         self._failure: FatalInfraError | None = None
         self._segment: AppendFile | None = None
         self._compress = zstandard.ZstdCompressor(level=_LEVEL).compress
-        self._attempts = AppendFile(run / "attempts.jsonl")
-        (run / "gradings").mkdir(exist_ok=True)
-        (run / "traces").mkdir(exist_ok=True)
-        self._gradings = AppendFile(run / "gradings" / f"{grading}.jsonl")
-        for folder in (run, run / "gradings", run / "traces"):
-            sync_folder(folder)
+        try:
+            self._attempts = AppendFile(run / "attempts.jsonl")
+            (run / "gradings").mkdir(exist_ok=True)
+            (run / "traces").mkdir(exist_ok=True)
+            self._gradings = AppendFile(run / "gradings" / f"{grading}.jsonl")
+            for folder in (run, run / "gradings", run / "traces"):
+                sync_folder(folder)
+        except OSError as error:
+            raise self._cannot_write(error) from error
         self._thread = threading.Thread(target=self._write_all, name="ledger", daemon=True)
         self._thread.start()
 
@@ -118,12 +121,15 @@ class Ledger:
             try:
                 return self._append(items)
             except Exception as error:  # noqa: BLE001 - a writer that died would leave every trial waiting
-                reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-                self._failure = FatalInfraError(
-                    f"cannot write to {self._run}: {reason}",
-                    hint=f"make room, then `evalcore resume {self._run}`: everything committed is kept",
-                )
+                self._failure = self._cannot_write(error)
         return self._failure
+
+    def _cannot_write(self, error: Exception) -> FatalInfraError:
+        reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        return FatalInfraError(
+            f"cannot write to {self._run}: {reason}",
+            hint=f"make room, then `evalcore resume {self._run}`: everything committed is kept",
+        )
 
     def _append(self, items: list[_Executed | _Graded]) -> list[Attempt | Grading]:
         """Frames, then attempt lines, then grading lines: what a line points at is on disk before the line is."""

@@ -10,35 +10,44 @@ import platform
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
 
 from attrs import define, evolve, field, frozen
 
 from evalcore import API_VERSION, __version__
-from evalcore.contracts import Adapter, Bridge, Closable, Grader, Harness, HarnessVersion, Provider
+from evalcore.contracts import (
+    Adapter,
+    Bridge,
+    CheckedProvider,
+    Closable,
+    Grader,
+    Harness,
+    HarnessVersion,
+    Provider,
+    Transform,
+)
 from evalcore.engine.arms import Vocabulary, complete_arms
 from evalcore.engine.selectors import expand, find_benchmark
 from evalcore.engine.services import LocalServices
-from evalcore.engine.trial import Cell
+from evalcore.engine.trial import Cell, with_wall
 from evalcore.errors import ConfigError, Fault, InfraError
 from evalcore.plugins import Registry
-from evalcore.values.arm import Arm
+from evalcore.values.arm import Arm, Owner
 from evalcore.values.descriptors import (
     AdapterInfo,
     AxisInfo,
     BridgeInfo,
     GraderInfo,
+    GroupInfo,
     HarnessInfo,
     ModelInfo,
+    TransformInfo,
 )
 from evalcore.values.faults import nearest
 from evalcore.values.json import JSONObject, JSONValue, digest
-from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
+from evalcore.values.stamp import ArmStamp, BenchmarkStamp, GroupStamp, RunStamp
 from evalcore.values.study import BenchmarkChoice, Study
-from evalcore.values.task import GoldAnswer, GoldCalls, Limits, Task
+from evalcore.values.task import GoldAnswer, GoldCalls, Task
 from evalcore.values.trial import TrialKey
-
-WALL_S: Final = 3600.0  # a trial without any limit on time would let one hung agent hold a run for ever
 
 
 @frozen
@@ -92,18 +101,18 @@ class Plan:
 
     def projection(self) -> Projection:
         """The most that the run can use, from its limits; nothing is guessed."""
-        sizes = {b.selector: len(b.tasks) for b in self.benchmarks}
-        trials = [(sizes[s] * self.study.repeats, c) for (s, _), c in self.cells.items()]
-        models = [(n, c) for n, c in trials if c.provider is not None]
+        found = {b.selector: (len(b.tasks) * self.study.repeats, b.stamp.limits) for b in self.benchmarks}
+        trials = [(*found[selector], cell) for (selector, _), cell in self.cells.items()]
+        models = [(n, limits) for n, limits, cell in trials if cell.provider is not None]
         notes = []
-        tokens = _sum_or_none(n * c.limits.tokens if c.limits.tokens else None for n, c in models)
+        tokens = _sum_or_none(n * limits.tokens if limits.tokens else None for n, limits in models)
         if tokens is None:
             notes.append("tokens are not bounded: `--max-tokens N` bounds each trial")
         cost = self.study.budget_usd if models else 0.0
         if cost is None:
             notes.append("money is not bounded: `--budget-usd X` bounds the run")
-        wall = _sum_or_none(n * c.limits.wall_s if c.limits.wall_s else None for n, c in trials)
-        return Projection(sum(n for n, _ in trials), sum(n for n, _ in models), tokens, cost, wall, tuple(notes))
+        wall = _sum_or_none(n * limits.wall_s if limits.wall_s else None for n, limits, _ in trials)
+        return Projection(sum(n for n, *_ in trials), sum(n for n, _ in models), tokens, cost, wall, tuple(notes))
 
 
 def _sum_or_none(values: Iterator[float | None]) -> int | None:
@@ -123,6 +132,7 @@ class _Parts:
     services: LocalServices
     bridges: dict[str, Bridge] = field(factory=dict)
     providers: dict[str, Provider] = field(factory=dict)
+    made: dict[str, Transform] = field(factory=dict)
 
     def provider(self, model: str) -> Provider:
         """The provider of `provider/model`."""
@@ -131,6 +141,17 @@ class _Parts:
             info = self.registry.get(ModelInfo, "model provider", name)
             self.providers[name] = self.registry.factory(info)(self.services, info)
         return self.providers[name]
+
+    def transforms(self, arm: Arm) -> tuple[tuple[Transform, JSONValue], ...]:
+        """What changes assignments for an arm, in order of registration, each with the value of its axis."""
+        found = []
+        for name, info in self.registry.all(TransformInfo).items():
+            value = arm.axes.get(info.axis)
+            if value is not None:
+                if name not in self.made:
+                    self.made[name] = self.registry.factory(info)(self.services, info)
+                found.append((self.made[name], value))
+        return tuple(found)
 
     def content(self, axis: str, value: str) -> Mapping[str, str]:
         """Digests of the files behind an axis' value."""
@@ -157,12 +178,20 @@ class _Bridges(Mapping[str, Bridge]):
         return len(self._parts.registry.all(BridgeInfo))
 
 
-async def make_plan(study: Study, registry: Registry, services: LocalServices, run: str) -> Plan:
-    """Load, check and stamp everything that the study names. Raises ConfigError, ToolkitError."""
+async def make_plan(
+    study: Study, registry: Registry, services: LocalServices, run: str, *, to_run: bool = True
+) -> Plan:
+    """Load, check and stamp everything that the study names. Raises ConfigError, ToolkitError.
+
+    Without `to_run`, no agent will: then nobody asks for a provider's key.
+    """
     parts = _Parts(registry, services)
     arms = complete_arms(study, vocabulary(registry), base=services.base, content=parts.content)
+    _check_transforms(arms, registry)
     harnesses = {name: await _harness(parts, name) for name in dict.fromkeys(a.harness for a in arms)}
     _check_money(study, arms)
+    if to_run:
+        _check_providers(arms, parts)
     benchmarks = [await _benchmark(text, study, registry, services, arms[0]) for text in _selectors(study, registry)]
     if any(a.harness == "oracle" for a in arms):
         benchmarks = [await _with_oracle_note(b) for b in benchmarks]
@@ -201,6 +230,17 @@ def _selectors(study: Study, registry: Registry) -> list[str]:
     return selectors
 
 
+def _check_transforms(arms: tuple[Arm, ...], registry: Registry) -> None:
+    """A knob that turns nothing would make two equal arms look different."""
+    applied = {info.axis for info in registry.all(TransformInfo).values()}
+    idle = {name for name, axis in registry.all(AxisInfo).items() if axis.owner == "transform"} - applied
+    for arm in arms:
+        for axis in sorted(idle & arm.axes.keys()):
+            if arm.axes[axis] != arm.defaults.get(axis):
+                fault = Fault(f"$.arms.{arm.handle}.{axis}", "no transform applies this axis")
+                raise ConfigError("the study sets an axis that has no effect", faults=[fault])
+
+
 def _check_money(study: Study, arms: tuple[Arm, ...]) -> None:
     """A budget in dollars needs a bound on tokens too, as long as a price may turn out to be unknown."""
     if study.budget_usd is not None and study.limits.tokens is None and any(a.model for a in arms):
@@ -208,6 +248,21 @@ def _check_money(study: Study, arms: tuple[Arm, ...]) -> None:
             "a budget in dollars needs a bound on tokens as well: the price of a model may be unknown",
             hint="add `--max-tokens N` (per trial), or `tokens` under [limits]",
         )
+
+
+def _check_providers(arms: tuple[Arm, ...], parts: _Parts) -> None:
+    """Providers that can tell before the first trial that they could not serve an arm are asked, all of them."""
+    faults: list[Fault] = []
+    for arm in arms:
+        provider: object = parts.provider(arm.model) if arm.model else None
+        if arm.model is None or not isinstance(provider, CheckedProvider):
+            continue
+        try:
+            provider.check(arm.model.partition("/")[2], _owned(arm, "provider", parts.registry))
+        except ConfigError as error:
+            faults.append(Fault(f"arm {arm.handle!r}", error.message, error.hint))
+    if faults:
+        raise ConfigError("models of the study cannot be called", faults=faults)
 
 
 async def _harness(parts: _Parts, name: str) -> tuple[HarnessInfo, Harness, HarnessVersion]:
@@ -221,7 +276,7 @@ async def _benchmark(text: str, study: Study, registry: Registry, services: Loca
     info, selector = find_benchmark(registry, text)
     adapter: Adapter = registry.factory(info)(services, info, selector)
     every = [task async for task in adapter.tasks()]
-    tasks = choose(every, study.choices.get(text, BenchmarkChoice()), text)
+    tasks = choose(every, _choice(study, text, registry), text)
     grader_info = registry.get(GraderInfo, "grader", adapter.grader)
     grader: Grader = registry.factory(grader_info)(services, grader_info)
     own = (await adapter.assign(tasks[0], arm)).limits
@@ -234,12 +289,20 @@ async def _benchmark(text: str, study: Study, registry: Registry, services: Loca
         tasks_digest=digest([[t.id, t.digest] for t in tasks]),
         grader=adapter.grader,
         grader_stamp=await grader.stamp(),
-        limits=_with_wall(applied),
+        limits=with_wall(applied),
         standard_limits=applied == own,
         floor_note=info.floor_note,
+        of_tasks=len(every),
         cluster_of={t.id: t.cluster for t in tasks if t.cluster != t.id},
     )
     return Benchmark(text, info, adapter, grader, tasks, stamp)
+
+
+def _choice(study: Study, text: str, registry: Registry) -> BenchmarkChoice:
+    """What of a benchmark runs: as the study says for itself, or else for a group that it is in."""
+    groups = registry.all(GroupInfo)
+    names = [text, *(g for g in study.benchmarks if g in groups and text in groups[g].members)]
+    return next((study.choices[name] for name in names if name in study.choices), BenchmarkChoice())
 
 
 def choose(tasks: list[Task], choice: BenchmarkChoice, selector: str) -> tuple[Task, ...]:
@@ -275,15 +338,15 @@ async def _with_oracle_note(benchmark: Benchmark) -> Benchmark:
     return evolve(benchmark, stamp=evolve(benchmark.stamp, oracle_note=why))
 
 
-def _with_wall(limits: Limits) -> Limits:
-    return limits if limits.wall_s is not None else evolve(limits, wall_s=WALL_S)
+def _owned(arm: Arm, owner: Owner, registry: Registry) -> dict[str, JSONValue]:
+    """The arm's axes of one owner, those that are set."""
+    axes = registry.all(AxisInfo)
+    return {k: v for k, v in arm.axes.items() if v is not None and k in axes and axes[k].owner == owner}
 
 
 def _cell(benchmark: Benchmark, arm: Arm, info: HarnessInfo, harness: Harness, study: Study, parts: _Parts) -> Cell:
-    axes = parts.registry.all(AxisInfo)
-
-    def owned(owner: str) -> dict[str, JSONValue]:
-        return {k: v for k, v in arm.axes.items() if v is not None and k in axes and axes[k].owner == owner}
+    def owned(owner: Owner) -> dict[str, JSONValue]:
+        return _owned(arm, owner, parts.registry)
 
     return Cell(
         benchmark=benchmark.selector,
@@ -295,8 +358,11 @@ def _cell(benchmark: Benchmark, arm: Arm, info: HarnessInfo, harness: Harness, s
         bridges=_Bridges(parts),
         options=owned("harness"),
         parameters=owned("gateway"),
-        limits=_with_wall(study.limits),
+        limits=study.limits,
         control=info.control,
+        transforms=parts.transforms(arm),
+        settings=owned("provider"),
+        wire_server=parts.services.wire_server if info.wires == "http" else None,
     )
 
 
@@ -321,6 +387,7 @@ async def _stamp(
         arms=tuple(_arm_stamp(a, *harnesses[a.harness]) for a in arms),
         benchmarks=tuple(b.stamp for b in benchmarks),
         grading=grading_digest(benchmarks),
+        groups=_groups(study, registry),
         versions={"evalcore": __version__, "api": API_VERSION, "python": platform.python_version(), "plugins": plugins},
         toolkits={k: _json(v) for k, v in (await services.toolkit_stamps()).items()},
         host={
@@ -330,6 +397,11 @@ async def _stamp(
             "base": str(services.base),
         },
     )
+
+
+def _groups(study: Study, registry: Registry) -> tuple[GroupStamp, ...]:
+    known = registry.all(GroupInfo)
+    return tuple(GroupStamp(name, dict(known[name].members)) for name in study.benchmarks if name in known)
 
 
 def _json(value: object) -> JSONValue:

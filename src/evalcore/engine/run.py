@@ -27,11 +27,12 @@ from evalcore.engine.store import (
     repair,
 )
 from evalcore.engine.study_file import parse_study
-from evalcore.errors import RefusedError
+from evalcore.errors import FatalInfraError, RefusedError
 from evalcore.plugins import Registry
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import Study
 from evalcore.values.trial import Attempt, Grading, TrialKey
+from evalcore.wires.meter import RunBudget
 
 _log = logging.getLogger("evalcore")
 
@@ -48,7 +49,7 @@ class RunOptions:
 async def start(plan: Plan, path: Path, registry: Registry, services: LocalServices, options: RunOptions) -> RunEnd:
     """Make the run's directory and run the plan. The services stay the caller's to close."""
     create_run(path, plan.stamp)
-    return await _carry_out(plan, path, registry, services, options, {}, 0.0)
+    return await _carry_out(plan, path, registry, services, options, {}, RunBudget(plan.study.budget_usd))
 
 
 async def resume(
@@ -66,14 +67,21 @@ async def resume(
         try:
             plan = await remake(stamp, registry, services)
             standing = standing_of(path, stamp.grading, refill=only_errors)
-            spent = sum(u.cost_usd or 0.0 for a in read_attempts(path) for u in a.usage.values())
-            end = await _carry_out(plan, path, registry, services, options, standing, spent, lock)
+            budget = _what_is_left(path, plan.study.budget_usd)
+            end = await _carry_out(plan, path, registry, services, options, standing, budget, lock)
             await close_plan(plan)
         finally:
             await services.close()
     finally:
         lock.release()
     return plan, end, notes
+
+
+def _what_is_left(path: Path, allowed: float | None) -> RunBudget:
+    """The budget after what the ledger says was spent; also how dear a call can be is known from there."""
+    priced = [u for a in read_attempts(path) for u in a.usage.values() if u.cost_usd is not None and u.calls]
+    costs = [(u.cost_usd or 0.0, u.calls) for u in priced]
+    return RunBudget(allowed, sum(c for c, _ in costs), max((c / n for c, n in costs), default=0.0))
 
 
 async def remake(stamp: RunStamp, registry: Registry, services: LocalServices) -> Plan:
@@ -140,7 +148,7 @@ async def regrade(path: Path, registry: Registry) -> tuple[RunStamp, str, int]:
     services = LocalServices(registry, base_of(stamp), stamp.seed)
     try:
         repair(path)
-        plan = await make_plan(study_of(stamp), registry, services, stamp.run)
+        plan = await make_plan(study_of(stamp), registry, services, stamp.run, to_run=False)
         _refuse_other_tasks(stamp, plan)
         count = await _regrade_all(path, plan)
         await close_plan(plan)
@@ -188,13 +196,18 @@ async def _carry_out(
     services: LocalServices,
     options: RunOptions,
     standing: dict[TrialKey, Standing],
-    spent: float,
+    budget: RunBudget,
     lock: RunLock | None = None,
 ) -> RunEnd:
     """Run what is missing, with signals handled and watchers told."""
     services.blobs = FileBlobs(path)
     held = lock or RunLock(path)
-    ledger = Ledger(path, plan.stamp.grading, services.redactor)
+    try:
+        ledger = Ledger(path, plan.stamp.grading, services.redactor)
+    except FatalInfraError:
+        if lock is None:
+            held.release()
+        raise
     runner = Runner(
         plan,
         path,
@@ -203,7 +216,7 @@ async def _carry_out(
         concurrency=options.concurrency,
         standing=standing,
         observers=_observers(registry),
-        spent_usd=spent,
+        budget=budget,
     )
     watcher = asyncio.ensure_future(options.watch(plan, runner.progress)) if options.watch else None
     try:

@@ -19,6 +19,7 @@ from evalcore.engine.store import TraceStore
 from evalcore.engine.trial import Cell, Executed, deliverable_of, execute, grade
 from evalcore.errors import ConfigError, EvalcoreError, FatalInfraError, InfraError
 from evalcore.values.task import Task
+from evalcore.values.trace import TraceReader
 from evalcore.values.trial import Attempt, Grading, TrialKey, Verdict, Void
 from evalcore.wires.meter import RunBudget
 
@@ -81,7 +82,7 @@ class Runner:
         concurrency: int = DEFAULT_CONCURRENCY,
         standing: Mapping[TrialKey, Standing] | None = None,
         observers: tuple[Observer, ...] = (),
-        spent_usd: float = 0.0,
+        budget: RunBudget | None = None,
     ) -> None:
         self._plan = plan
         self._run = run
@@ -90,10 +91,11 @@ class Runner:
         self._concurrency = max(1, concurrency)
         self._standing = standing or {}
         self._observers = observers
-        self._budget = RunBudget(plan.study.budget_usd, spent_usd)
+        self._budget = budget or RunBudget(plan.study.budget_usd)
         self._traces = TraceStore(run)
         self._work = self._todo()
         self._draining = False
+        self._stopping = False
         self._reason: StopReason = "done"
         self._error: EvalcoreError | None = None
         self._voids_left = 0
@@ -117,9 +119,10 @@ class Runner:
 
     def stop(self) -> None:
         """First call: begin nothing new, finish what runs. Second call: stop now."""
-        if self._draining:
+        if self._stopping:
             for task in (*self._workers, *self._finishing):
                 task.cancel()
+        self._stopping = True
         self._halt("interrupted")
 
     async def _abandon(self) -> None:
@@ -132,6 +135,9 @@ class Runner:
         for result in results:
             if isinstance(result, Exception):
                 self._halt("fatal", _deliberate(result))
+
+    def _nothing_new(self) -> bool:
+        return self._draining
 
     def _halt(self, reason: StopReason, error: EvalcoreError | None = None) -> None:
         self._draining = True
@@ -185,6 +191,8 @@ class Runner:
                 self.progress.done += 1
                 return
             await self._clock.sleep(backoff_s(voids, random.random))
+            if self._nothing_new():
+                return
             number += 1
 
     async def _hand_over(self, cell: Cell, task: Task, executed: Executed) -> None:
@@ -203,8 +211,7 @@ class Runner:
     async def _finish(self, cell: Cell, task: Task, executed: Executed) -> None:
         """Commit, grade, commit."""
         attempt = await self._ledger.executed(executed.attempt, executed.lines)
-        assert executed.deliverable is not None and executed.evidence is not None
-        grading = await grade(cell.grader, task, attempt, executed.deliverable, executed.evidence, executed.reader)
+        grading = await grade_recorded(cell, task, attempt, executed.reader)
         await self._ledger.graded(grading)
         self.progress.count(attempt.key, grading.verdict.outcome)
         self.progress.done += 1
@@ -230,11 +237,19 @@ class Runner:
 
 
 async def grade_stored(traces: TraceStore, cell: Cell, task: Task, attempt: Attempt) -> Grading:
-    """Grade an attempt from its trace alone: the same input as at the time, so the same verdict."""
+    """Grade an attempt that an earlier process executed."""
     try:
         reader = traces.read(attempt.trace)
+    except InfraError as error:
+        return Grading(attempt.id, Verdict("grader_error"), 0.0, error.message)
+    return await grade_recorded(cell, task, attempt, reader)
+
+
+async def grade_recorded(cell: Cell, task: Task, attempt: Attempt, reader: TraceReader) -> Grading:
+    """Grade from the trace alone, at once or years later: the same input, so the same verdict."""
+    try:
         left = deliverable_of(reader)
-    except (InfraError, ValueError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         return Grading(attempt.id, Verdict("grader_error"), 0.0, f"the trace cannot be read: {error}")
     if left is None:
         return Grading(attempt.id, Verdict("grader_error"), 0.0, "the trace holds no deliverable")

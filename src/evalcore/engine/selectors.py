@@ -1,4 +1,4 @@
-"""What a user names: `benchmark@split:parameter`, or a group of benchmarks."""
+"""What a user names: `benchmark@split:parameter`, a group of benchmarks, or a suite by the path of its file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from evalcore.errors import ConfigError, UnknownNameError
 from evalcore.plugins import Registry
 from evalcore.values.descriptors import AdapterInfo, GroupInfo
 
+SUITE: Final = "suite"  # the benchmark that a path to a file of tasks stands for
+_TASKS: Final = ".jsonl"
 _FORM: Final = re.compile(r"(?P<name>[a-z0-9][a-z0-9_.+-]*)(?:@(?P<split>[A-Za-z0-9_.+-]+))?(?::(?P<parameter>.+))?")
 
 
 def parse_selector(text: str) -> Selector:
-    """The parts of a selector. Raises ConfigError."""
+    """The parts of a selector; a path that ends in .jsonl is `suite:PATH`. Raises ConfigError."""
     found = _FORM.fullmatch(text)
+    if text.endswith(_TASKS) and (found is None or found["parameter"] is None):
+        return Selector(text, SUITE, None, text)
     if found is None:
-        raise ConfigError(f"{text!r} is no selector", hint="a selector is name, name@split or name:parameter")
+        raise ConfigError(
+            f"{text!r} is no selector",
+            hint="a selector is name, name@split or name:parameter, or the path of a suite that ends in .jsonl",
+        )
     return Selector(text, found["name"], found["split"], found["parameter"])
 
 

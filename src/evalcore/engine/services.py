@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+from evalcore import __version__
 from evalcore.contracts import BlobStore
 from evalcore.errors import InfraError
 from evalcore.plugins import Registry
@@ -20,6 +21,7 @@ from evalcore.wires.recorder import Redactor
 
 if TYPE_CHECKING:
     from evalcore.toolkits.host import Toolkit
+    from evalcore.wires.http import WireServer
 
 _PLAIN: Final = ("HOME", "LANG", "PATH", "TMPDIR", "TZ")  # what parts may see of the environment: never a key
 
@@ -59,7 +61,7 @@ class NoBlobs:
 
 
 class LocalServices:
-    """Services of this process. Closes the toolkits that it started."""
+    """Services of this process. Closes the toolkits and the wires that it started."""
 
     def __init__(self, registry: Registry, base: Path, seed: int = 0, workers: int = 1) -> None:
         self.registry = registry
@@ -72,6 +74,7 @@ class LocalServices:
         self._workers = workers
         self._toolkits: dict[str, Toolkit] = {}
         self._lock = asyncio.Lock()
+        self._wires: WireServer | None = None
 
     def hide(self, secret: str) -> None:
         """Keep a value, such as a key, out of everything that the run stores."""
@@ -89,12 +92,26 @@ class LocalServices:
                 self._toolkits[name] = Toolkit(spec, environment, workers=self._workers)
             return self._toolkits[name]
 
+    async def wire_server(self) -> WireServer:
+        """The server of both wires over HTTP, started when first needed. Raises InfraError."""
+        from evalcore.wires.http import WireServer  # what runs in memory need not load this
+
+        async with self._lock:
+            if self._wires is None:
+                wires = WireServer(version=__version__)
+                await wires.start()
+                self._wires = wires
+            return self._wires
+
     async def toolkit_stamps(self) -> dict[str, object]:
         """What each toolkit in use says of itself."""
         return {name: await toolkit.stamp() for name, toolkit in self._toolkits.items()}
 
     async def close(self) -> None:
-        """Stop every worker."""
+        """Stop the wires and every worker."""
+        if self._wires is not None:
+            await self._wires.close()
+            self._wires = None
         for toolkit in self._toolkits.values():
             await toolkit.close()
         self._toolkits.clear()

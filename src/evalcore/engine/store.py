@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
@@ -13,7 +14,7 @@ import zstandard
 
 from evalcore.engine.ledger import sync_folder
 from evalcore.engine.records import read_attempt, read_grading
-from evalcore.errors import ConfigError, InfraError, RefusedError
+from evalcore.errors import ConfigError, FatalInfraError, InfraError, RefusedError
 from evalcore.values.convert import from_toml, to_toml
 from evalcore.values.stamp import RunStamp
 from evalcore.values.trace import TraceReader
@@ -28,11 +29,15 @@ _FRAME_MAX: Final = 2 << 30  # bytes of one decoded trace
 def write_durably(path: Path, data: bytes) -> None:
     """Replace a file whole: a reader sees the old one or the new one, also after a crash."""
     part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)  # on a full disk, half a file is in the way
+        raise
     sync_folder(path.parent)
 
 
@@ -46,8 +51,14 @@ def create_run(path: Path, stamp: RunStamp) -> None:
         ) from None
     except OSError as error:
         raise InfraError(f"cannot make {path}: {error.strerror}") from error
-    write_durably(path / STAMP, to_toml(stamp).encode())
-    sync_folder(path.parent)
+    try:
+        write_durably(path / STAMP, to_toml(stamp).encode())
+        sync_folder(path.parent)
+    except OSError as error:
+        shutil.rmtree(path, ignore_errors=True)  # without a stamp it is no run, and in the way of the next
+        raise FatalInfraError(
+            f"cannot write to {path}: {error.strerror}", hint="make room, then begin again"
+        ) from error
 
 
 def read_stamp(path: Path) -> RunStamp:
@@ -79,9 +90,12 @@ class RunLock:
 
 
 def repair(path: Path) -> list[str]:
-    """Cut torn last lines off the ledgers, keeping a copy. Returns one line of text per repair."""
+    """Cut torn last lines off the ledgers, keeping a copy. Returns a line per repair. Raises FatalInfraError."""
     files = [path / "attempts.jsonl", *sorted((path / "gradings").glob("*.jsonl"))]
-    torn = {file: _cut_torn_tail(file) for file in files if file.is_file()}
+    try:
+        torn = {file: _cut_torn_tail(file) for file in files if file.is_file()}
+    except OSError as error:
+        raise FatalInfraError(f"cannot repair {path}: {error.strerror}", hint="make room, then resume") from error
     return [f"{file.name}: {size} bytes of a torn last line set aside" for file, size in torn.items() if size]
 
 
@@ -118,7 +132,7 @@ def _lines(file: Path, read: Callable[[bytes], T]) -> Iterator[T]:
                 return
             try:
                 yield read(line)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
                 raise ConfigError(f"{file}:{number}: not a line of this ledger: {error}") from error
 
 
@@ -174,12 +188,16 @@ class FileBlobs:
         self._folder = path / "blobs"
 
     async def put(self, data: bytes) -> BlobRef:
-        """Store bytes once."""
+        """Store bytes once. Raises FatalInfraError if the disk fails."""
         name = hashlib.sha256(data).hexdigest()
         file = self._folder / name
-        if not file.exists():
-            self._folder.mkdir(exist_ok=True)
-            write_durably(file, data)
+        try:
+            if not file.exists():
+                self._folder.mkdir(exist_ok=True)
+                sync_folder(self._folder.parent)
+                write_durably(file, data)
+        except OSError as error:
+            raise FatalInfraError(f"cannot write to {self._folder}: {error.strerror}", hint="make room") from error
         return BlobRef(name, len(data))
 
     async def get(self, ref: BlobRef) -> bytes:

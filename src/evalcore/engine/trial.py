@@ -10,11 +10,11 @@ import shutil
 import tempfile
 import time
 import types
-from collections.abc import Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from attrs import define, field, frozen
+from attrs import Factory, define, evolve, field, frozen
 
 from evalcore.contracts import (
     Adapter,
@@ -28,14 +28,16 @@ from evalcore.contracts import (
     OpenTrial,
     Provider,
     Tools,
+    Transform,
 )
 from evalcore.engine.fault import as_infra, decide, void_of
-from evalcore.errors import EvalcoreError, InfraError
+from evalcore.errors import AgentError, EvalcoreError, InfraError
 from evalcore.values.arm import Arm
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Assignment, Call, Gold, Limits, Task
 from evalcore.values.trace import TraceReader, tool_calls
 from evalcore.values.trial import (
+    RESULTS,
     Attempt,
     BlobRef,
     Deliverable,
@@ -49,13 +51,15 @@ from evalcore.values.trial import (
     Void,
 )
 from evalcore.wires.gateway.channel import MemoryChannel
-from evalcore.wires.meter import Meter, RunBudget, limits_json
+from evalcore.wires.http import Door, WireServer
+from evalcore.wires.meter import Meter, RunBudget, limits_json, text_of
 from evalcore.wires.recorder import AttemptRecorder
 from evalcore.wires.tools import RecordedTools
 
 T = TypeVar("T")
 
 STAGE_S: Final = 600.0  # a stage other than the harness that takes longer has hung
+WALL_S: Final = 3600.0  # a trial without any limit on time would let one hung agent hold a run for ever
 GRACE_S: Final = 10.0  # what a cancelled harness gets to clean up before it is left behind
 NOWHERE: Final = TraceRef("", 0, 0)
 
@@ -75,6 +79,9 @@ class Cell:
     parameters: Mapping[str, JSONValue]  # and its gateway-owned ones
     limits: Limits  # the study's; the stricter of these and the assignment's applies
     control: bool
+    transforms: tuple[tuple[Transform, JSONValue], ...] = ()  # what changes the assignment, each by its axis' value
+    settings: Mapping[str, JSONValue] = Factory(dict)  # the arm's provider-owned axes
+    wire_server: Callable[[], Awaitable[WireServer]] | None = None  # None: the harness takes its wires in memory
 
 
 @define
@@ -107,13 +114,11 @@ class LiveTrial:
 
 @frozen
 class Executed:
-    """What an attempt leaves for the ledger and the grader. `deliverable` is None if it is void."""
+    """What an attempt leaves for the ledger and the grader."""
 
     attempt: Attempt
     lines: list[bytes]
     reader: TraceReader
-    deliverable: Deliverable | None
-    evidence: Evidence | None
 
 
 async def execute(
@@ -123,17 +128,15 @@ async def execute(
     recorder = AttemptRecorder(clock)
     meter = Meter(budget)
     started = clock.now()
-    deliverable = evidence = None
     outcome: Exit | Void
     try:
-        outcome, deliverable, evidence = await _line(cell, task, key, number, seed, recorder, meter)
+        outcome = await _line(cell, task, key, number, seed, recorder, meter)
     except Exception as error:  # noqa: BLE001 - whatever it is: it must end up in the ledger, as a void
         outcome = void_of(meter.failure or error)
     except asyncio.CancelledError:
         outcome = Void("interrupted", "stopped before it ended")
     if isinstance(outcome, Void):
         recorder.record("void", kind=outcome.kind, message=outcome.message)
-        deliverable = evidence = None
     recorder.seal()
     attempt = Attempt(
         id=f"{key}/{number}",
@@ -150,52 +153,84 @@ async def execute(
         trace=NOWHERE,
         flags=task.flags,
     )
-    return Executed(attempt, recorder.lines(), recorder.reader(), deliverable, evidence)
+    return Executed(attempt, recorder.lines(), recorder.reader())
 
 
 async def _line(
     cell: Cell, task: Task, key: TrialKey, number: int, seed: int, recorder: AttemptRecorder, meter: Meter
-) -> tuple[Exit | Void, Deliverable | None, Evidence | None]:
+) -> Exit | Void:
     """The straight line itself. Who opens closes, on every path."""
-    assignment = await _stage("assign", cell.adapter.assign(task, cell.arm))
-    limits = assignment.limits.stricter(cell.limits)
+    assignment = await _stage("assign", _assigned(cell, task))
+    limits = with_wall(assignment.limits.stricter(cell.limits))
     meter.bind(limits, {role: spec.limits for role, spec in assignment.roles.items()})
     trial = LiveTrial(key, number, task, cell.arm, assignment, limits, recorder, seed)
     _record_start(trial)
     try:
         wires = await _stage("open", _open(cell, trial, meter))
-        gold = await cell.adapter.gold(task) if cell.control else None
+        gold = await _stage("gold", cell.adapter.gold(task)) if cell.control else None
         outcome = await _run(cell, trial, meter, wires, gold)
         if isinstance(outcome, Void):
-            return outcome, None, None
+            return outcome
         deliverable = await _stage("capture", cell.adapter.capture(trial))
         recorder.record("deliverable", **deliverable.as_json())
         evidence = await _stage("collect", cell.adapter.collect(trial))
         recorder.record("evidence", **evidence.as_json())
-        return outcome, deliverable, evidence
+        return outcome
     finally:
         await _close(trial)
+
+
+def with_wall(limits: Limits) -> Limits:
+    """The limits, with a bound on time where neither benchmark nor study has one."""
+    return limits if limits.wall_s is not None else evolve(limits, wall_s=WALL_S)
+
+
+async def _assigned(cell: Cell, task: Task) -> Assignment:
+    """What the adapter assigns, as the arm's transforms change it."""
+    assignment = await cell.adapter.assign(task, cell.arm)
+    for transform, value in cell.transforms:
+        assignment = await transform.apply(assignment, value)
+    return assignment
 
 
 async def _stage(name: str, work: Coroutine[Any, Any, T]) -> T:
     """One stage other than the harness: bounded in time, and whatever escapes it is infrastructure."""
     try:
         return await _bounded(work)
-    except TimeoutError as error:
+    except _HungError as error:
         raise InfraError(f"{name} did not end within {STAGE_S:g} s") from error
     except Exception as error:
         raise as_infra(error, name) from error
 
 
+class _HungError(Exception):
+    """A part did not end in time. A TimeoutError of its own is a failure like any other."""
+
+
 async def _bounded(work: Coroutine[Any, Any, T]) -> T:
-    """Await `work` for STAGE_S at most. Most stages never wait, and pay for no timer. Raises TimeoutError."""
+    """Await `work` for STAGE_S at most. Raises _HungError; what would end more than the attempt becomes a RuntimeError.
+
+    Most stages never wait, and pay for no timer.
+    """
     try:
-        waiting = work.send(None)
-    except StopIteration as done:
-        value: T = done.value
-        return value
-    async with asyncio.timeout(STAGE_S):
-        return await _continued(work, waiting)
+        try:
+            waiting = work.send(None)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        timer = asyncio.timeout(STAGE_S)
+        try:
+            async with timer:
+                return await _continued(work, waiting)
+        except TimeoutError as error:
+            raise (_HungError() if timer.expired() else error) from error
+    except SystemExit as error:
+        raise RuntimeError(f"SystemExit: {error}") from error
+    except asyncio.CancelledError as error:
+        me = asyncio.current_task()
+        if me is None or me.cancelling():
+            raise
+        raise RuntimeError("a cancellation that nobody asked for") from error
 
 
 @types.coroutine
@@ -251,10 +286,11 @@ def _refuse_collisions(wires: Sequence[RecordedTools]) -> None:
 
 async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[Tools, ...], gold: Gold | None) -> Exit | Void:
     """Let the harness work, within the trial's time, and decide how it ended."""
+    channel = _channel(cell, trial, meter)
     job = Job(
         messages=trial.assignment.messages,
         tools=wires,
-        model=_channel(cell, trial, meter),
+        model=channel,
         options=cell.options,
         limits=trial.limits,
         workdir=trial.workdir,
@@ -263,8 +299,13 @@ async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[Tools, .
     )
     claim: HarnessExit | None = None
     failure: BaseException | None = None
-    task = asyncio.ensure_future(cell.harness.run(job))
-    out_of_time = not await _finished(task, trial.limits.wall_s)
+    doors = await _stage("wires", _open_doors(cell, trial, wires, channel)) if cell.wire_server else []
+    task = asyncio.ensure_future(_contained(cell.harness.run(job), meter))
+    try:
+        out_of_time = not await _finished(task, trial.limits.wall_s, meter)
+    finally:
+        for door in doors:
+            await door.close()
     if task.done() and not task.cancelled():
         failure = task.exception()
         claim = None if failure else task.result()
@@ -274,16 +315,49 @@ async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[Tools, .
     return outcome
 
 
-async def _finished(task: asyncio.Future[HarnessExit], wall_s: float | None) -> bool:
+async def _open_doors(
+    cell: Cell, trial: LiveTrial, wires: tuple[Tools, ...], channel: MemoryChannel | None
+) -> list[Door]:
+    """Put the wires where a harness that wants them over HTTP finds them."""
+    assert cell.wire_server is not None
+    server = await cell.wire_server()
+    doors: list[Door] = []
+    try:
+        for tools in wires:
+            doors.append(await server.serve_tools(tools, trial.recorder))
+            tools.url = doors[-1].url
+        if channel is not None:
+            doors.append(await server.serve_channel(channel, trial.recorder))
+            channel.url = doors[-1].url
+    except BaseException:
+        for door in doors:
+            await door.close()
+        raise
+    return doors
+
+
+async def _contained(work: Coroutine[Any, Any, HarnessExit], meter: Meter) -> HarnessExit:
+    """A harness that exits ends itself; out of a task it would end the program. The wires close behind it."""
+    try:
+        return await work
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise AgentError(f"the harness raised {type(error).__name__}: {error}") from error
+    finally:
+        meter.close()
+
+
+async def _finished(task: asyncio.Future[HarnessExit], wall_s: float | None, meter: Meter) -> bool:
     """Wait for the harness; when its time is over, cancel it, and leave it behind if it ignores even that."""
     try:
         done, _ = await asyncio.wait((task,), timeout=wall_s)
         if done:
             return True
+        meter.close()
         task.cancel()
         await asyncio.wait((task,), timeout=GRACE_S)
         return False
     except asyncio.CancelledError:
+        meter.close()
         task.cancel()
         await asyncio.wait((task,), timeout=GRACE_S)
         raise
@@ -302,11 +376,12 @@ def _channel(cell: Cell, trial: LiveTrial, meter: Meter) -> MemoryChannel | None
         trial.key,
         trial.attempt,
         trial.seed,
+        cell.settings,
     )
 
 
 def _record_exit(recorder: AttemptRecorder, claim: HarnessExit | None, outcome: Exit | Void) -> None:
-    if claim is not None:
+    if isinstance(claim, HarnessExit):
         fields: JSONObject = {"claim": claim.claim, "evidence": claim.evidence}
         recorder.record("harness.exit", **fields, **_set(answer=claim.answer, exit_code=claim.exit_code))
     if isinstance(outcome, Exit):
@@ -348,14 +423,24 @@ async def grade(
     fault = None
     try:
         verdict = await _bounded(cell_grader.grade(task, deliverable, evidence, reader, judge))
-    except TimeoutError:
+    except _HungError:
         fault = f"did not answer within {STAGE_S:g} s"
     except Exception as error:  # noqa: BLE001 - whatever the grader did, it is no failed task
-        fault = error.message if isinstance(error, EvalcoreError) else f"{type(error).__name__}: {error}"
+        fault = text_of(error) if isinstance(error, EvalcoreError) else f"{type(error).__name__}: {text_of(error)}"
+    fault = fault or _no_verdict(verdict)
+    given = verdict if isinstance(verdict, Verdict) and fault is None else Verdict("grader_error")
+    return Grading(attempt.id, given, round(time.perf_counter() - began, 6), fault)
+
+
+def _no_verdict(verdict: object) -> str | None:
+    """What is wrong with what a grader returned; None if nothing is."""
     if not isinstance(verdict, Verdict):
-        fault = fault or f"returned {type(verdict).__name__}, no verdict"
-        verdict = Verdict("grader_error")
-    return Grading(attempt.id, verdict, round(time.perf_counter() - began, 6), fault)
+        return f"returned {type(verdict).__name__}, no verdict"
+    if verdict.outcome not in (*RESULTS, "ungraded", "grader_error"):
+        return f"returned the outcome {verdict.outcome!r}, which is none"
+    if verdict.score is not None and not 0 <= verdict.score <= 1:
+        return f"returned the score {verdict.score}, which is not within 0 and 1"
+    return None
 
 
 def deliverable_of(reader: TraceReader) -> tuple[Deliverable, Evidence] | None:

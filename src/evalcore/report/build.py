@@ -14,6 +14,7 @@ from evalcore.contracts import Metric
 from evalcore.errors import RefusedError
 from evalcore.report import metrics as measures
 from evalcore.report import notes
+from evalcore.report.groups import group_values
 from evalcore.report.model import EXCLUSIONS, Cell, Exclusion, MetricValue, Note, Report
 from evalcore.report.tally import CountedTrial, Spent, World
 from evalcore.values.descriptors import MetricInfo
@@ -61,6 +62,7 @@ class ReportBuilder:
             stamp.grading,
             stamp.repeats,
             cells,
+            groups=group_values(stamp, cells),
             contrasts=tuple(notes.contrasts(stamp)),
             notes=(*notes.of_run(stamp, {cell.isolation for cell in cells}), *self._left_out(cells)),
         )

@@ -120,6 +120,24 @@ class Note:
 
 
 @frozen
+class GroupValue:
+    """A group's value for one arm; None where a member has no value, and `reason` says which."""
+
+    name: str
+    arm: str  # the arm's label
+    digest: str
+    value: float | None
+    complete: bool
+    reason: str | None
+    members: Mapping[str, float]
+
+    @property
+    def title(self) -> str:
+        """The group's name, or what it is short of."""
+        return self.name if self.complete else f"{self.name} (part)"
+
+
+@frozen
 class Report:
     """Everything that is said about a run. Computed once; the same trials in any order give the same report."""
 
@@ -130,6 +148,6 @@ class Report:
     grading: str
     repeats: int
     cells: tuple[Cell, ...]
-    groups: tuple[JSONObject, ...] = ()
+    groups: tuple[GroupValue, ...] = ()
     contrasts: tuple[JSONObject, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from evalcore.report.model import Cell, MetricValue, Report, RoleUsage
+from evalcore.report.model import Cell, GroupValue, MetricValue, Report, RoleUsage
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.stamp import BenchmarkStamp
 from evalcore.values.task import Role
@@ -29,7 +29,7 @@ def to_json(report: Report) -> JSONObject:
         "grading": report.grading,
         "repeats": report.repeats,
         "cells": [_cell(cell) for cell in report.cells],
-        "groups": [_finite(group) for group in report.groups],
+        "groups": [_group(group) for group in report.groups],
         "contrasts": [_finite(contrast) for contrast in report.contrasts],
         "notes": [str(note) for note in report.notes],
     }
@@ -47,6 +47,17 @@ def schema() -> JSONObject:
 
     text = files("evalcore.report").joinpath("scorecard.schema.json").read_text(encoding="utf-8")
     return cast(JSONObject, json.loads(text))
+
+
+def _group(group: GroupValue) -> JSONObject:
+    return {
+        "name": group.name,
+        "arm": {"label": group.arm, "digest": group.digest},
+        "value": group.value,
+        "complete": group.complete,
+        "reason": group.reason,
+        "members": dict(group.members),
+    }
 
 
 def _cell(cell: Cell) -> JSONObject:

@@ -44,6 +44,7 @@ def render(report: Report, console: Console) -> None:
     for selector in dict.fromkeys(cell.benchmark.selector for cell in report.cells):
         cells = [cell for cell in report.cells if cell.benchmark.selector == selector]
         _benchmark(report, cells, console)
+    _groups(report, console)
     _footer(report, console)
 
 
@@ -120,6 +121,27 @@ def _further(cells: Sequence[Cell], console: Console) -> None:
     for label, cell, lines in sorted(rows, key=lambda row: row[0]):
         table.add_row(_text((safe(label), "")), _text((safe(_name(cell)), "")), *(_text((line, "")) for line in lines))
     console.print(table)
+
+
+def _groups(report: Report, console: Console) -> None:
+    """Weighted means over several benchmarks."""
+    if not report.groups:
+        return
+    console.print()
+    _rule("Groups", console)
+    console.print()
+    table = _table()
+    table.add_column(_head("group"), overflow="fold", min_width=16)
+    table.add_column(_head("configuration"), overflow="fold", min_width=16)
+    table.add_column(_head("solved", "(weighted mean)"), justify="right", no_wrap=True)
+    for group in report.groups:
+        value = UNKNOWN if group.value is None else f"{100 * group.value:.1f} %"
+        table.add_row(_text((safe(group.title), "")), _text((safe(group.arm), "cyan")), _text((value, "")))
+    console.print(table)
+    reasons = dict.fromkeys(f"{g.name}, {g.arm}: {g.reason}" for g in report.groups if g.reason)
+    if reasons:
+        console.print()
+        _bullets([("", text) for text in reasons], console)
 
 
 def _notes(report: Report, cells: Sequence[Cell], console: Console) -> None:

@@ -10,7 +10,10 @@ from collections.abc import Hashable, Sequence
 
 from attrs import frozen
 
-# Below this a standard error is rounding, not variation: scores in [0, 1] cannot have one so small and not 0.
+from evalcore.stats.checks import same_length
+
+# Below this a standard error is rounding, not variation: scores in [0, 1] cannot have one so small and not 0. Large values
+# (tokens, seconds) are measured against their own size.
 NO_VARIATION = 1e-12
 
 
@@ -34,8 +37,7 @@ def cluster_robust(means: Sequence[float], clusters: Sequence[Hashable] | None =
     tasks = len(means)
     if tasks == 0:
         raise ValueError("no task: there is nothing to average")
-    if clusters is not None and len(clusters) != tasks:
-        raise ValueError(f"{tasks} tasks but {len(clusters)} cluster labels")
+    _labels(tasks, clusters)
     if not all(map(math.isfinite, means)):
         raise ValueError("a task mean that is not a finite number")
     value = math.fsum(means) / tasks
@@ -44,7 +46,12 @@ def cluster_robust(means: Sequence[float], clusters: Sequence[Hashable] | None =
     if count < 2:
         return ClusterMean(value, None, tasks, count)
     se = math.sqrt(count / (count - 1) * math.fsum(e * e for e in residuals)) / tasks
-    return ClusterMean(value, se if se > NO_VARIATION else 0.0, tasks, count)
+    return ClusterMean(value, se if se > rounding(means) else 0.0, tasks, count)
+
+
+def rounding(values: Sequence[float]) -> float:
+    """How small a difference between such values is rounding and not variation, in their unit."""
+    return NO_VARIATION * max(1.0, *map(abs, values))
 
 
 def effective_runs(mean: ClusterMean, runs: int) -> float:
@@ -61,6 +68,48 @@ def effective_runs(mean: ClusterMean, runs: int) -> float:
     if mean.se == 0.0 or spread <= 0.0:
         return float(mean.clusters)
     return min(float(runs), spread / (mean.se * mean.se))
+
+
+def sums_by_cluster(
+    values: Sequence[float], clusters: Sequence[Hashable] | None = None
+) -> tuple[list[float], list[int]]:
+    """Each cluster's sum and its number of tasks; a task is its own cluster unless `clusters` names another.
+
+    Sorted by sum and number, so that nothing drawn from them depends on the order of tasks or the names of clusters.
+    Raises ValueError where the numbers of values and of labels differ.
+    """
+    (sums, *_), counts = columns_by_cluster([values], clusters)
+    return sums, counts
+
+
+def columns_by_cluster(
+    columns: Sequence[Sequence[float]], clusters: Sequence[Hashable] | None = None
+) -> tuple[list[list[float]], list[int]]:
+    """The same for several values of each task at once: a list of cluster sums for each column, and the numbers.
+
+    Raises ValueError where lengths differ, or there is no task.
+    """
+    tasks = len(columns[0])
+    for column in columns:
+        same_length(column, columns[0], "values of the same tasks")
+    if tasks == 0:
+        raise ValueError("no task: there is nothing to average")
+    labels = _labels(tasks, clusters)
+    members: dict[Hashable, list[int]] = {}
+    for place, label in enumerate(labels):
+        members.setdefault(label, []).append(place)
+    rows = sorted(
+        (*(math.fsum(column[i] for i in places) for column in columns), len(places)) for places in members.values()
+    )
+    return [[row[j] for row in rows] for j in range(len(columns))], [int(row[-1]) for row in rows]
+
+
+def _labels(tasks: int, clusters: Sequence[Hashable] | None) -> Sequence[Hashable]:
+    if clusters is None:
+        return range(tasks)
+    if len(clusters) != tasks:
+        raise ValueError(f"{tasks} tasks but {len(clusters)} cluster labels")
+    return clusters
 
 
 def _residuals(means: Sequence[float], clusters: Sequence[Hashable] | None, value: float) -> list[float]:

@@ -1,4 +1,4 @@
-"""Intervals for a rate in [0, 1]."""
+"""Intervals for a rate in [0, 1]: the default ones. Exact and Bayesian ones are in `binomial` and `hierarchical`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Final
 
 from attrs import frozen
 
+from evalcore.stats.checks import check_level
 from evalcore.stats.clusters import cluster_robust, effective_runs
-from evalcore.stats.distributions import check_level, t_two_sided, z_two_sided
+from evalcore.stats.distributions import t_two_sided, z_two_sided
 
 DEFAULT_LEVEL: Final = 0.95
 WILSON: Final = "Wilson"
@@ -19,9 +20,12 @@ ONE_CLUSTER: Final = "one cluster"
 
 @frozen
 class Interval:
-    """A rate and its interval; `low` and `high` are None together, and then `reason` says why."""
+    """A value and its interval, both bounds at `level` two-sided; whatever is None, `reason` says why.
 
-    value: float
+    Rates have both bounds or neither. The cost of a solve can have a lower bound and no upper one.
+    """
+
+    value: float | None
     low: float | None
     high: float | None
     level: float

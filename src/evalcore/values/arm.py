@@ -9,7 +9,7 @@ from attrs import Factory, field, frozen
 
 from evalcore.values.json import JSONObject, JSONValue, digest
 
-Owner: TypeAlias = Literal["engine", "harness", "gateway", "adapter", "bridge", "transform"]
+Owner: TypeAlias = Literal["engine", "harness", "gateway", "provider", "adapter", "bridge", "transform"]
 
 
 @frozen

@@ -79,6 +79,7 @@ class HarnessInfo(Descriptor):
     dialects: tuple[str, ...] = ("openai-chat",)
     structures: tuple[str, ...] = ("plain",)
     relists: Literal["push", "per_turn", "never"] = "never"
+    wires: Literal["memory", "http"] = "memory"  # how it reaches them: `http` gives each wire of its jobs a `url`
 
 
 @frozen
@@ -87,6 +88,7 @@ class ModelInfo(Descriptor):
 
     keys: tuple[str, ...] = ()  # environment variables that hold its key
     gateway_axes: tuple[str, ...] = ()  # gateway-owned axes that it passes on
+    axes: tuple[str, ...] = ()  # provider-owned axes that it takes
 
 
 @frozen

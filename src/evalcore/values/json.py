@@ -22,7 +22,7 @@ EXACT: Final = "$exact"
 _HEX_INT: Final = "$int16"
 _UNENCODABLE: Final = "$unencodable"
 _MAX_DEPTH: Final = 200  # orjson refuses past 254; the standard library overflows its stack near 1,000
-_DECIMAL_SAFE: Final = 10**4000  # Python refuses to print integers of more than 4,300 digits
+_DECIMAL_SAFE: Final = 10**4299  # Python refuses to print integers of more than 4,300 digits
 
 
 def has_odd_float(value: object) -> bool:
@@ -82,7 +82,7 @@ def canonical(value: object) -> bytes:
         return json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode("ascii")
     except (TypeError, ValueError, RecursionError):
         tagged = json.dumps(_tame(value, _MAX_DEPTH), ensure_ascii=True, separators=(",", ":"), sort_keys=True)
-        return b"$" + tagged.encode("ascii")  # no JSON begins so: a tag is never mistaken for an object that looks like it
+        return b"$" + tagged.encode("ascii")  # no JSON begins so: a tag never passes for an object that looks like it
 
 
 def digest(value: object) -> str:

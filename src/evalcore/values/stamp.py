@@ -39,8 +39,17 @@ class BenchmarkStamp:
     limits: Limits = Limits()  # as applied: the stricter of the benchmark's and the study's
     standard_limits: bool = True  # False: the study tightened the benchmark's own
     floor_note: str = ""
+    of_tasks: int = 0  # how many the selector has in all
     oracle_note: str = ""  # why the oracle control does not run here, if it does not
     cluster_of: Mapping[str, str] = Factory(dict)  # task -> cluster, for the tasks that are not their own
+
+
+@frozen
+class GroupStamp:
+    """A group that the study names: its members by selector, with their weights."""
+
+    name: str
+    members: Mapping[str, float]
 
 
 @frozen
@@ -58,6 +67,7 @@ class RunStamp:
     benchmarks: tuple[BenchmarkStamp, ...]
     grading: str  # digest of graders, toolkits and judge: the name of the file under gradings/
     schema: str = RUN_SCHEMA
+    groups: tuple[GroupStamp, ...] = ()
     isolation: str = "none"
     versions: JSONObject = Factory(dict)  # evalcore, python, plugins
     toolkits: JSONObject = Factory(dict)

@@ -5,22 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from evalcore.errors import BudgetExceeded, EvalcoreError, InfraError, LimitReached
+from evalcore.errors import AgentError, BudgetExceeded, ConfigError, EvalcoreError, InfraError, LimitReached
 from evalcore.values.json import JSONObject
 from evalcore.values.task import Limits, Role
 from evalcore.values.usage import Usage
 
 _NO_LIMITS: Final = Limits()
+_TEXT_MAX: Final = 2000  # characters of an error's text that are kept: agents and servers decide how long it is
+
+
+def short(text: str) -> str:
+    """`text`, cut where it is too long for a line that people read."""
+    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}… ({len(text):,} characters)"
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says; never fails, and is never long."""
+    try:
+        return short(str(error))
+    except Exception:  # noqa: BLE001 - a stranger's error, of whatever kind
+        return "(its text cannot be had)"
 
 
 class RunBudget:
     """The run's money: every call reserves before it is sent. USD; `allowed` None is no budget."""
 
-    def __init__(self, allowed: float | None, spent: float = 0.0) -> None:
+    def __init__(self, allowed: float | None, spent: float = 0.0, dearest: float = 0.0) -> None:
         self.allowed = allowed
         self.spent = spent
         self._reserved = 0.0
-        self._dearest = 0.0  # the dearest call so far: what the next one is taken to cost at most
+        self._dearest = dearest  # call so far: what the next one is taken to cost at most
 
     def reserve(self) -> float:
         """Set aside the price of one call. Raises BudgetExceeded."""
@@ -80,12 +94,18 @@ class RoleUse:
 class Meter:
     """Counts and bounds of one attempt. `limit` and `failure` are what the engine decides the exit from."""
 
-    __slots__ = ("_budget", "_limits", "_role_limits", "failure", "limit", "roles", "tool_calls", "tool_errors")
+    __slots__ = (
+        "_apart", "_begun", "_budget", "_closed", "_limits", "_role_limits",
+        "failure", "limit", "roles", "tool_calls", "tool_errors",
+    )  # fmt: skip
 
     def __init__(self, budget: RunBudget) -> None:
         self._limits = _NO_LIMITS
         self._role_limits: Mapping[Role, Limits] = {}
+        self._apart: frozenset[Role] = frozenset()  # roles with a bound of their own on tokens
         self._budget = budget
+        self._begun: dict[Role, int] = {}  # model calls, also those that run or failed
+        self._closed = False
         self.roles: dict[Role, RoleUse] = {}
         self.tool_calls = 0
         self.tool_errors = 0
@@ -96,21 +116,27 @@ class Meter:
         """Set the bounds of the whole attempt and of single roles, once the assignment has said them."""
         self._limits = limits
         self._role_limits = roles
+        self._apart = frozenset(role for role, own in roles.items() if own.tokens is not None)
+
+    def close(self) -> None:
+        """The agent's time is over: what it left running gets nothing more from the wires."""
+        self._closed = True
 
     def begin_model_call(self, role: Role) -> float:
         """Check every limit and reserve money; returns the reservation. Raises LimitReached or BudgetExceeded."""
         self._check_open()
-        use = self.roles.get(role)
-        if use is not None:
-            own = self._role_limits.get(role)
-            if own is not None:
-                self._check_use(own, use.calls, use.input + use.output, use.cost)
+        begun, own = self._begun.get(role, 0), self._role_limits.get(role)
+        if own is not None:
+            use = self.roles.get(role) or RoleUse()
+            self._check_use(own, begun, use.input + use.output, use.cost)
         self._check_use(self._limits, *self._sums())
         try:
-            return self._budget.reserve()
+            reserved = self._budget.reserve()
         except BudgetExceeded as error:
             self.failure = error
             raise
+        self._begun[role] = begun + 1
+        return reserved
 
     def end_model_call(self, role: Role, reserved: float, usage: Usage | None) -> None:
         """Book a call's usage; None where it failed."""
@@ -132,11 +158,12 @@ class Meter:
         self.limit = self.limit or limit
         raise limit
 
-    def fail(self, error: Exception, what: str) -> InfraError:
-        """Note a failure that is not the agent's; returns the InfraError to raise."""
-        infra = error if isinstance(error, InfraError) else InfraError(f"{what}: {type(error).__name__}: {error}")
-        self.failure = self.failure or infra
-        return infra
+    def fail(self, error: BaseException, what: str) -> EvalcoreError:
+        """Note a failure that is not the agent's; returns what to raise: deliberate errors as they are."""
+        if not isinstance(error, (InfraError, ConfigError)):
+            error = InfraError(f"{what}: {type(error).__name__}: {text_of(error)}")
+        self.failure = self.failure or error
+        return error
 
     def usage(self) -> dict[Role, Usage]:
         """Usage by role, for the roles that called a model."""
@@ -147,15 +174,16 @@ class Meter:
             raise self.failure
         if self.limit is not None:
             raise self.limit
+        if self._closed:
+            raise AgentError("the attempt is over")
 
     def _sums(self) -> tuple[int, int, float]:
-        calls = tokens = 0
-        cost = 0.0
-        for use in self.roles.values():
-            calls += use.calls
-            tokens += use.input + use.output
+        tokens, cost = 0, 0.0
+        for role, use in self.roles.items():
             cost += use.cost
-        return calls, tokens, cost
+            if role not in self._apart:
+                tokens += use.input + use.output
+        return sum(self._begun.values()), tokens, cost
 
     def _check_use(self, limits: Limits, calls: int, tokens: int, cost: float) -> None:
         if limits.model_calls is not None and calls >= limits.model_calls:

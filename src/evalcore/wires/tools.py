@@ -46,7 +46,9 @@ class RecordedTools:
             started = self._recorder.elapsed()
             try:
                 result = await self._episode.call(name, arguments)
-            except Exception as error:
+                if not isinstance(result, (ToolResult, InputRequired)):
+                    raise TypeError(f"answered {type(result).__name__}, no ToolResult")
+            except (Exception, SystemExit) as error:
                 raise self._meter.fail(error, f"tool {name!r} of bridge {self.bridge!r}") from error
         if isinstance(result, InputRequired):  # a headless agent has nobody to ask
             result = text_result(f"input required: {result.message}", error=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import is_
 
 import orjson
 
 from evalcore.contracts import CallContext, Provider
-from evalcore.errors import AgentError
+from evalcore.errors import AgentError, FatalInfraError
 from evalcore.values.json import JSONObject, JSONValue, has_odd_float
 from evalcore.values.task import Role
 from evalcore.values.trial import TrialKey
 from evalcore.values.usage import usage_from_chat
-from evalcore.wires.meter import Meter
+from evalcore.wires.gateway.refused import RefusedRequest
+from evalcore.wires.meter import Meter, text_of
 from evalcore.wires.recorder import AttemptRecorder
 
 
@@ -33,6 +35,7 @@ class MemoryChannel:
         key: TrialKey,
         attempt: int,
         seed: int,
+        settings: Mapping[str, JSONValue] | None = None,
     ) -> None:
         self.role = role
         self.model = model
@@ -42,8 +45,10 @@ class MemoryChannel:
         self._recorder = recorder
         self._meter = meter
         self._key, self._attempt, self._seed = key, attempt, seed
+        self._settings = settings or {}
         self._calls = 0
-        self._count = 0  # messages of the request before
+        self._base = 0  # call of the request before
+        self._said: list[JSONValue] = []  # messages of the request before
         self._messages = b""  # the same, encoded
         self._rest = b""  # and the rest of that request
 
@@ -52,14 +57,15 @@ class MemoryChannel:
         reserved = self._meter.begin_model_call(self.role)
         usage = None
         self._calls += 1
+        call = self._calls  # calls may run side by side
         try:
             self._record_request(body)
             began = self._recorder.elapsed()
-            response = await self._ask({**body, **self.parameters} if self.parameters else body)
+            response = await self._ask({**body, **self.parameters} if self.parameters else body, call)
             self._recorder.record(
                 "model.response",
                 role=self.role,
-                call=self._calls,
+                call=call,
                 body=response,
                 wall_s=round(self._recorder.elapsed() - began, 6),
             )
@@ -68,13 +74,18 @@ class MemoryChannel:
         finally:
             self._meter.end_model_call(self.role, reserved, usage)
 
-    async def _ask(self, body: JSONObject) -> JSONObject:
-        context = CallContext(self._key, self._attempt, self.role, self._calls, self._seed)
+    async def _ask(self, body: JSONObject, call: int) -> JSONObject:
+        context = CallContext(self._key, self._attempt, self.role, call, self._seed, self._settings)
         try:
-            return await self._provider.complete(self._name, body, context)
-        except Exception as error:
-            kind = type(error).__name__
-            self._recorder.record("model.error", role=self.role, call=self._calls, kind=kind, message=str(error))
+            response: object = await self._provider.complete(self._name, body, context)
+            if not isinstance(response, dict):
+                raise TypeError(f"answered {type(response).__name__}, no object")
+            return response
+        except (Exception, SystemExit) as error:
+            kind, message = type(error).__name__, text_of(error)
+            self._recorder.record("model.error", role=self.role, call=call, kind=kind, message=message)
+            if isinstance(error, RefusedRequest) and error.param in self.parameters:  # it is the arm's, no agent's
+                error = FatalInfraError(f"the provider does not take the arm's {error.param}: {message}")
             if isinstance(error, AgentError):
                 raise
             raise self._meter.fail(error, f"provider of {self.model!r}") from error
@@ -98,15 +109,19 @@ class MemoryChannel:
         added = b"[" + encoded[len(before) :] if grows else encoded
         if grows and encoded[len(before) - 1 : len(before)] == b"]":
             added = b"[]"
-        fresh = messages[self._count :] if grows else messages
-        if self._is_odd(added, fresh) or (rest != self._rest and self._is_odd(rest, rest_value)):
+        known = len(self._said)
+        if grows and all(map(is_, messages, self._said)):
+            odd = self._is_odd(added, messages[known:])
+        else:  # new objects, even if they are encoded alike: a null may be a NaN now
+            odd = self._is_odd(encoded, messages)
+        if odd or self._is_odd(rest, rest_value):
             self._record_whole(messages, rest_value)
             return
         head = b'"e":"model.request","role":"%s","call":%d' % (self.role.encode(), self._calls)
-        base = b',"base":%d' % (self._calls - 1) if grows else b""
+        base = b',"base":%d' % self._base if grows else b""
         tail = b"" if rest == self._rest and grows else b',"rest":' + rest
         self._recorder.record_encoded(head + base + b',"add":' + added + tail + b"}")
-        self._count, self._messages, self._rest = len(messages), encoded, rest
+        self._base, self._said, self._messages, self._rest = self._calls, list(messages), encoded, rest
 
     @staticmethod
     def _is_odd(encoded: bytes, value: object) -> bool:
@@ -115,4 +130,4 @@ class MemoryChannel:
 
     def _record_whole(self, messages: list[JSONValue], rest: JSONObject) -> None:
         self._recorder.record("model.request", role=self.role, call=self._calls, add=messages, rest=rest)
-        self._count, self._messages, self._rest = 0, b"", b""
+        self._said, self._messages, self._rest = [], b"", b""

@@ -1,0 +1,1 @@
+"""Your own suite: a JSON-lines file of tasks as a benchmark, `evalcore run ./tasks.jsonl` (docs/suites.md)."""

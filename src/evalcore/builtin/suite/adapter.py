@@ -1,0 +1,176 @@
+"""Adapter `suite`: a file of your own as a benchmark. `evalcore run ./tasks.jsonl` names it by the file's path."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from evalcore.builtin.sandbox_none import FolderSandbox, PathRefused
+from evalcore.builtin.suite.bridge import SuiteEpisode
+from evalcore.builtin.suite.file import Suite, SuiteTask, read_suite
+from evalcore.contracts import OpenTrial, Selector, Services
+from evalcore.engine.trial import standard_deliverable
+from evalcore.errors import ConfigError, Fault
+from evalcore.values.arm import Arm
+from evalcore.values.descriptors import AdapterInfo
+from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.task import Assignment, BridgeSpec, Dataset, Gold, Limits, Message, SandboxSpec, Task
+from evalcore.values.trial import Deliverable, Evidence
+
+SANDBOX: Final = "sandbox"  # the axis by which a sandbox is demanded
+FILE_CAP: Final = 1 << 20  # bytes of a graded file that are kept as evidence
+_SHOWN: Final = 20  # tasks that one refusal names
+
+
+class SuiteAdapter:
+    """The tasks of one file, read when first asked for."""
+
+    grader = "suite"
+
+    def __init__(self, services: Services, info: AdapterInfo, selector: Selector) -> None:
+        if selector.parameter is None:
+            raise ConfigError(
+                f"{info.name} needs a file", hint="evalcore run ./tasks.jsonl; docs/suites.md has the format"
+            )
+        self._source = selector.parameter
+        self._path = services.base / Path(selector.parameter).expanduser()
+        self._read: Suite | None = None
+        self._tasks: dict[str, SuiteTask] = {}
+        self._has_gold = False
+        self._checked = False
+
+    def _suite(self) -> Suite:
+        """The file. Raises ConfigError with every fault."""
+        if self._read is None:
+            self._read = read_suite(self._path, self._source)
+            self._tasks = {one.task.id: one for one in self._read.tasks}
+            self._has_gold = all(one.gold is not None for one in self._read.tasks)
+        return self._read
+
+    async def dataset(self) -> Dataset:
+        """The file itself, at the version that its bytes are."""
+        sha256 = self._suite().sha256
+        changed = datetime.fromtimestamp(self._path.stat().st_mtime, UTC)
+        return Dataset(
+            name=self._path.stem,
+            version=sha256[:12],
+            date=f"{changed:%Y-%m-%d}",
+            licence="not stated",
+            source=self._source,
+            files={self._path.name: sha256},
+        )
+
+    async def tasks(self) -> AsyncIterator[Task]:
+        """The lines in order."""
+        for one in self._suite().tasks:
+            yield one.task
+
+    def check(self, tasks: Sequence[Task], arms: Sequence[Arm]) -> None:
+        """Before anything runs: these tasks with these arms. Raises ConfigError where a sandbox is not demanded."""
+        self._checked = True
+        needy = [one for task in tasks if (one := self._tasks[task.id]).sandboxed]
+        without = [arm for arm in arms if arm.axes.get(SANDBOX) is None]
+        if not needy or not without:
+            return
+        faults = [Fault(f"line {one.line}: {one.sandboxed[0]}", "needs a sandbox") for one in needy[:_SHOWN]]
+        if len(needy) > _SHOWN:
+            faults.append(Fault(f"{len(needy) - _SHOWN} more tasks", "need one, too"))
+        raise ConfigError(
+            f"{self._source}: {len(needy)} of {len(tasks)} tasks work on files or commands, and no sandbox is named",
+            faults=faults,
+            hint="--set sandbox=none runs them in a folder on this machine, with no wall around it; "
+            "look at their commands first",
+        )
+
+    async def assign(self, task: Task, arm: Arm) -> Assignment:
+        """The instruction, the tools and the budgets. Raises ConfigError where a sandbox is not demanded."""
+        one = self._tasks[task.id]
+        if not self._checked:  # the engine does not call `check` yet: it assigns the first task when it plans
+            self.check([t.task for t in self._suite().tasks], [arm])
+        config = _table(task.data["bridge"])
+        bridges: tuple[BridgeSpec, ...] = ()
+        sandbox = arm.axes.get(SANDBOX) if one.sandboxed else None
+        if one.sandboxed:
+            folder: JSONObject = {**_table(config["folder"]), "sandbox": sandbox}
+            bridges = (BridgeSpec("suite", {**config, "folder": folder}),)
+        elif config["tools"]:
+            bridges = (BridgeSpec("toolset", config),)
+        return Assignment(
+            (Message("user", str(task.data["instruction"])),),
+            bridges,
+            sandbox=SandboxSpec(str(sandbox)) if sandbox is not None else None,
+            limits=_limits(task.data["limits"]),
+        )
+
+    async def capture(self, trial: OpenTrial) -> Deliverable:
+        """Answer, calls, and the state of the tools as they left it."""
+        data: JSONObject = {}
+        grade = _grade(trial.task)
+        if trial.episodes and ("state" in grade or "state_absent" in grade):
+            state = await trial.episodes[0].state()
+            data["state"] = state if isinstance(state, dict) else {}
+        code = trial.exit.exit_code if trial.exit is not None else None
+        if code is not None:
+            data["exit_code"] = code
+        return standard_deliverable(trial, data)
+
+    async def collect(self, trial: OpenTrial) -> Evidence:
+        """The graded files, and how the command ended."""
+        episode = trial.episodes[0] if trial.episodes else None
+        if not isinstance(episode, SuiteEpisode):
+            return Evidence()
+        await episode.sandbox.kill_all()
+        grade = _grade(trial.task)
+        data: JSONObject = {}
+        if "files" in grade:
+            files: JSONObject = {path: await _file(episode.sandbox, path) for path in _table(grade["files"])}
+            data["files"] = files
+        if "command" in grade:
+            data["command"] = await _command(episode.sandbox, _table(grade["command"]))
+        return Evidence(data)
+
+    async def gold(self, task: Task) -> Gold | None:
+        """The right solution, where every task of the suite has one."""
+        return self._tasks[task.id].gold if self._has_gold else None
+
+
+def _grade(task: Task) -> JSONObject:
+    reference = _table(task.reference)
+    return _table(reference.get("grade"))
+
+
+async def _file(sandbox: FolderSandbox, path: str) -> JSONObject:
+    """A file as evidence: its first mebibyte as text, and the digest of all of it."""
+    try:
+        data = await sandbox.read(path, FILE_CAP)
+        sha256 = await sandbox.digest(path)
+    except FileNotFoundError:
+        return {"exists": False}
+    except PathRefused as refused:
+        return {"exists": False, "why": str(refused)}
+    return {"exists": True, "sha256": sha256, "text": data.decode("utf-8", "replace")}
+
+
+async def _command(sandbox: FolderSandbox, command: JSONObject) -> JSONObject:
+    """How the command ended. It is shell text, by the format's definition."""
+    timeout_s: Any = command.get("timeout_s", 120.0)
+    done = await sandbox.exec(("/bin/sh", "-c", str(command["run"])), timeout_s=float(timeout_s))
+    return {
+        "exit_code": done.exit_code,
+        "signal": done.signal,
+        "timed_out": done.timed_out,
+        "stdout": done.stdout.decode("utf-8", "replace"),
+        "stderr": done.stderr.decode("utf-8", "replace"),
+        "truncated": done.truncated,
+    }
+
+
+def _limits(value: JSONValue) -> Limits:
+    bounds: Any = _table(value)
+    return Limits(**bounds)
+
+
+def _table(value: JSONValue) -> JSONObject:
+    return value if isinstance(value, dict) else {}

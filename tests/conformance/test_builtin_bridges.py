@@ -1,0 +1,30 @@
+"""The core's own bridges keep the promises of bridges."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from evalcore.testing import BridgeConformance
+from evalcore.values.json import JSONObject
+from evalcore.values.task import Call
+
+
+class TestToolset(BridgeConformance):
+    kind = "toolset"
+    config: ClassVar[JSONObject] = {
+        "tools": [
+            {
+                "name": "get_weather",
+                "description": "Weather of a city today.",
+                "input_schema": {
+                    "type": "object",
+                    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                    "required": ["city"],
+                },
+                "result": {"degrees": 10, "sky": ["clear", "🌙"]},
+            },
+            {"name": "ring", "description": "Ring a bell."},
+        ],
+        "default_result": "done",
+    }
+    calls = (Call("get_weather", {"city": "Bern"}), Call("ring", {}))
