@@ -1,8 +1,8 @@
 """What the HTTP wires cost the process that serves them: `python bench/wires.py [--json FILE] [--quick]`.
 
 The server is this process; agents are bare sockets in a second one, so that nearly all the CPU time counted here is the
-server's: HTTP, protocol, limits, recording. Nothing passes or fails: targets stand beside the figures. Compare figures of
-two machines, or of a busy and a quiet one, by the calibration loop.
+server's: HTTP, protocol, limits, recording. Nothing passes or fails: targets stand beside the figures. The calibration
+loop says how figures of two machines, or of a busy and a quiet one, compare.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import TypeAlias
 from evalcore.builtin.scripted import ScriptedProvider
 from evalcore.builtin.toolset import ToolsetBridge
 from evalcore.engine.services import SystemClock
+from evalcore.values.json import JSONObject
 from evalcore.values.task import BridgeSpec
 from evalcore.values.trial import TrialKey
 from evalcore.wires.gateway.channel import MemoryChannel
@@ -29,7 +31,7 @@ from evalcore.wires.recorder import AttemptRecorder
 from evalcore.wires.tools import RecordedTools
 
 WAYS = 32
-TOOL = {
+TOOL: JSONObject = {
     "name": "get_weather",
     "description": "Weather of a city today.",
     "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
@@ -49,12 +51,13 @@ def main() -> None:
     if options.agents:
         asyncio.run(Agents().serve())
         return
-    figures = asyncio.run(measure(0.2 if options.quick else 1.0))
+    with tempfile.TemporaryDirectory(prefix="evalcore-bench-") as name:
+        figures = asyncio.run(measure(Path(name), 0.2 if options.quick else 1.0))
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 
-async def measure(scale: float) -> dict[str, float]:
+async def measure(folder: Path, scale: float) -> dict[str, float]:
     """All figures by name."""
     figures: dict[str, float] = {}
 
@@ -64,7 +67,7 @@ async def measure(scale: float) -> dict[str, float]:
 
     say("calibration: 3,000,000 loop steps", calibrate(), "s CPU")
     server, agents = WireServer(), Remote()
-    bench = Bench(server, agents, scale)
+    bench = Bench(server, agents, folder)
     await bench.trials(["modern call"], count=50)  # imports and caches are paid for once
     rate, cpu = await bench.calls(int(10_000 * scale))
     say(f"tool wire, {WAYS} ways", rate, "calls/s", "≥ 500")
@@ -103,11 +106,11 @@ def calibrate() -> float:
 class Bench:
     """Opens the wires of one trial after another, and lets agents use them."""
 
-    def __init__(self, server: WireServer, agents: Remote, scale: float) -> None:
+    def __init__(self, server: WireServer, agents: Remote, folder: Path) -> None:
         self._server = server
         self._agents = agents
         self._provider = ScriptedProvider()
-        self._playbook = Path(sys.prefix) / "bench-playbook.toml"
+        self._playbook = folder / "play.toml"
         self._playbook.write_text(PLAYBOOK)
 
     async def calls(self, count: int) -> tuple[float, float]:
@@ -134,8 +137,7 @@ class Bench:
         for _ in range(count // WAYS + 1):
             began = time.process_time()
             doors = [await open_door() for _ in range(WAYS)]
-            jobs = {"urls": [d.url for d in doors], "steps": steps}
-            await self._agents.ask(jobs)
+            await self._agents.ask({"urls": [d.url for d in doors], "steps": steps})
             for door in doors:
                 await door.close()
             total += time.process_time() - began

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from evalcore.hookspecs import API_VERSION, hookimpl, hookspec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalcore.hookspecs import API_VERSION, hookimpl, hookspec
 
 __all__ = ["API_VERSION", "__version__", "hookimpl", "hookspec"]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """The plugin interface, imported when first asked for: `evalcore --help` does without it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'evalcore' has no attribute {name!r}")
+    from evalcore import hookspecs
+
+    return getattr(hookspecs, name)

@@ -28,3 +28,28 @@ class TestToolset(BridgeConformance):
         "default_result": "done",
     }
     calls = (Call("get_weather", {"city": "Bern"}), Call("ring", {}))
+
+
+class TestToolsetWithEffects(BridgeConformance):
+    kind = "toolset"
+    config: ClassVar[JSONObject] = {
+        "state": {"books": {"b1": {"lent_to": None}}, "log": []},
+        "tools": [
+            {
+                "name": "lend",
+                "description": "Lend a book to a member.",
+                "input_schema": {
+                    "type": "object",
+                    "properties": {"book": {"type": "string"}, "member": {"type": "string"}},
+                    "required": ["book", "member"],
+                },
+                "effect": [
+                    {"if": {"path": "books.{book}", "exists": False}, "error": "there is no book {book}"},
+                    {"set": "books.{book}.lent_to", "value": "{member}"},
+                    {"append": "log", "value": "{book} to {member}"},
+                    {"respond": "{book} is lent to {member}"},
+                ],
+            },
+        ],
+    }
+    calls = (Call("lend", {"book": "b1", "member": "m1"}), Call("lend", {"book": "b1", "member": "m2"}))

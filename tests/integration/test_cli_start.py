@@ -51,7 +51,6 @@ def test_start_up_imports_nothing_heavy_and_no_verb(arguments: list[str], toy_si
     assert {name for name in modules if name.startswith("evalcore.cli.")} <= {
         "evalcore.cli.main",
         "evalcore.cli.plugin_verbs",
-        "evalcore.cli.session",
     }
     assert "toy_echo" not in modules and "evalcore.plugins" not in modules
 
@@ -198,8 +197,8 @@ def test_doctor_tells_of_the_broken_one(program: Cli, toy_site: Site, broken_sit
 
 
 def test_the_environment_names_the_plugins(cli: Cli) -> None:
-    assert "toy-echo" in cli("list", "benchmarks").stdout
-    assert cli("list", "benchmarks", EVALCORE_PLUGINS="").stdout == "no benchmarks are installed\n"
+    assert "toy-all" in cli("list", "groups").stdout
+    assert cli("list", "groups", EVALCORE_PLUGINS="").stdout == "no groups are installed\n"
     rows = json.loads(cli("plugins", "--json", EVALCORE_PLUGINS="").stdout)["plugins"]
     assert {row["status"] for row in rows if row["name"] != "builtin"} == {"blocked"}
 
@@ -212,7 +211,7 @@ def test_the_environment_names_a_plugin_that_is_not_there(cli: Cli) -> None:
 
 def test_p_takes_no_colon_a_name(cli: Cli) -> None:
     assert cli("-p", "toy-echo", "list").exit_code == 2
-    assert cli("-p", "no:toy-echo", "list", "benchmarks").stdout == "no benchmarks are installed\n"
+    assert cli("-p", "no:toy-echo", "list", "groups").stdout == "no groups are installed\n"
 
 
 def test_a_reader_that_leaves_is_no_error(start: Callable[..., subprocess.Popen[str]]) -> None:

@@ -18,7 +18,7 @@ from evalcore.values.task import Limits
 from evalcore.wires.gateway.refused import RefusedRequest
 from evalcore.wires.http import model_door
 from evalcore.wires.http.chat_stream import chunks
-from tests.integration.wire_rig import Says, Wires, client, on_loop, open_wires, said, serving
+from tests.integration.wire_rig import Says, Wires, client, on_loop, open_wires, said, serving, until
 
 HELLO: JSONObject = {"model": "gpt-x", "messages": [{"role": "user", "content": "hello ü"}], "temperature": 0.0}
 
@@ -47,7 +47,9 @@ def put_together(stream: bytes) -> JSONObject:
             for call in delta.pop("tool_calls", []):
                 _add_call(calls, call)
             for key, value in delta.items():
-                message[key] = (message.get(key) or "") + value if key == "content" and value else message.get(key, value)
+                message[key] = (
+                    (message.get(key) or "") + value if key == "content" and value else message.get(key, value)
+                )
             whole["finish"] = choice["finish_reason"]
     if calls:
         message["tool_calls"] = calls
@@ -293,8 +295,7 @@ async def test_closing_a_door_ends_the_model_call_under_way() -> None:
     async with serving() as server, client() as http:
         wires = await open_wires(server, provider)
         under_way = [asyncio.create_task(chat(http, wires, {**HELLO, "stream": s})) for s in (False, True)]
-        while len(provider.asked) < 2:
-            await asyncio.sleep(0.005)
+        await until(lambda: len(provider.asked) == 2)
         await wires.model_door.close()
         assert [(await u).status_code for u in under_way] == [404, 404]
     assert wires.meter.failure is None and wires.events("model.response") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import re
@@ -11,31 +12,40 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, Final
 
 import httpx2
 import pytest
 
 from evalcore.contracts import ToolResult, text_result
+from evalcore.engine.plan import make_plan
+from evalcore.engine.run import RunOptions, start
+from evalcore.engine.services import LocalServices, SystemClock
+from evalcore.engine.store import read_attempts
 from evalcore.errors import InfraError
+from evalcore.plugins import PluginRef, load
+from evalcore.testing import toy
 from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.study import Study
 from evalcore.values.task import Limits, ToolSpec
 from evalcore.wires.http import WireServer
 from evalcore.wires.http.results import outgoing
 from evalcore.wires.meter import Meter, RunBudget
 from evalcore.wires.recorder import AttemptRecorder
 from evalcore.wires.tools import RecordedTools
+from tests.integration import wire_rig
 from tests.integration.wire_rig import (
     MODERN,
     TOOLS,
     OddEpisode,
-    SystemClock,
     Wires,
     client,
     modern,
     on_loop,
     open_wires,
     serving,
+    until,
 )
 
 HANDSHAKE: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -87,13 +97,13 @@ class Session:
 @pytest.mark.parametrize("mode", ["auto", "legacy", MODERN])
 @on_loop
 async def test_the_sdks_client_lists_and_calls_in_both_eras(mode: str) -> None:
-    from mcp import Client  # noqa: PLC0415 - an agent's import
+    from mcp import Client
 
     async with serving() as server:
         wires = await open_wires(server)
         async with Client(wires.tool_door.url, mode=mode, cache=None) as session:
             listed = (await session.list_tools()).tools
-            answer = await session.call_tool("echo", {"x": 5.0})
+            answer: Any = await session.call_tool("echo", {"x": 5.0})
             failed = await session.call_tool("fail", {})
     assert [t.name for t in listed] == list(TOOLS)
     assert listed[0].input_schema == wires.episode.tools()[0].input_schema
@@ -256,8 +266,7 @@ async def test_closing_a_door_ends_the_calls_under_way(version: str) -> None:
             session = Session(http, wires.tool_door.url, version)
             await session.open()
             under_way = asyncio.create_task(session.call("hang", {}))
-        while not wires.episode.seen:
-            await asyncio.sleep(0.005)
+        await until(lambda: wires.episode.seen)
         await wires.tool_door.close()
         assert wires.episode.cancelled == 1
         answer = await under_way
@@ -308,7 +317,7 @@ async def test_a_foreign_host_and_any_origin_are_refused() -> None:
         wires = await open_wires(server)
         headers, body = modern("tools/call", {"name": "echo", "arguments": {}})
         port = wires.tool_door.url.split(":")[2].split("/")[0]
-        statuses = {}
+        statuses: dict[str, set[int]] = {}
         for name, value in (
             ("Host", "evil.example"),
             ("Host", "127.0.0.1"),
@@ -343,10 +352,8 @@ async def test_a_body_of_5_mb_is_refused_however_it_is_sent() -> None:
         headers, _ = modern("tools/call", {"name": "echo"})
         whole = await http.post(wires.tool_door.url, headers=headers, content=b" " * 5_000_000)
         assert whole.status_code == 413
-        try:
+        with contextlib.suppress(httpx2.TransportError):  # the server need not read on after it has refused
             assert (await http.post(wires.tool_door.url, headers=headers, content=pieces())).status_code == 413
-        except httpx2.TransportError:
-            pass  # the server need not read on after it has refused
         answer = await post(http, wires.tool_door.url, "tools/call", {"name": "echo", "arguments": {}})
     assert "result" in answer and len(wires.episode.seen) == 1
     assert [e["status"] for e in wires.events("wire.refused")] == [413]
@@ -401,7 +408,7 @@ async def test_signals_stay_with_the_program_and_replies_are_not_delayed() -> No
         assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == before
         assert server._uvicorn is not None
         (connection,) = server._uvicorn.server_state.connections
-        accepted = connection.transport.get_extra_info("socket")  # type: ignore[union-attr]
+        accepted = connection.transport.get_extra_info("socket")
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
@@ -413,14 +420,53 @@ async def test_closing_the_server_closes_its_doors_and_its_port() -> None:
         await server.start()  # again does nothing
         headers, body = modern("tools/call", {"name": "hang", "arguments": {}})
         under_way = asyncio.create_task(http.post(wires.tool_door.url, headers=headers, content=body))
-        while not wires.episode.seen:
-            await asyncio.sleep(0.005)
+        await until(lambda: wires.episode.seen)
         await server.close()
         await server.close()
         await asyncio.gather(under_way, return_exceptions=True)
         assert wires.episode.cancelled == 1
         with pytest.raises(httpx2.ConnectError):
             await http.post(wires.tool_door.url, headers=headers, content=body)
+
+
+@on_loop
+async def test_the_doors_of_a_trial_end_with_its_agent(tmp_path: Path) -> None:
+    (tmp_path / "play.toml").write_text('[[reply]]\ntext = "x"\n')
+    found = load(only=())
+    for name, module in (("toy", toy), ("rig", wire_rig)):
+        found.add(PluginRef(name, name, "1", module.__name__), module)
+    services = LocalServices(found, tmp_path)
+    what = Study(
+        name="stuck",
+        benchmarks=("toy-weather:1",),
+        arms={"a": {"harness": "http-stuck", "model": "scripted/play.toml"}},
+        limits=Limits(wall_s=0.2),
+    )
+    wire_rig.Stuck.met.clear()
+    try:
+        plan = await make_plan(what, found, services, "r")
+        await start(plan, tmp_path / "r", found, services, RunOptions())
+        async with client() as http:
+            headers, body = modern("tools/list")
+            statuses = [(await http.post(u, headers=headers, content=body)).status_code for u in wire_rig.Stuck.met]
+    finally:
+        await services.close()
+    (attempt,) = read_attempts(tmp_path / "r")
+    assert attempt.exit is not None and attempt.exit.limit == "wall_s"
+    assert statuses == [404, 404]
+
+
+@on_loop
+async def test_a_stream_that_a_client_holds_open_ends_with_the_door() -> None:
+    async with serving() as server, client() as http:
+        wires = await open_wires(server)
+        session = Session(http, wires.tool_door.url, "2025-06-18")
+        await session.open()
+        headers = session.headers | {"Accept": "text/event-stream"}
+        async with http.stream("GET", wires.tool_door.url, headers=headers) as stream:
+            assert stream.status_code == 200
+            await wires.tool_door.close()
+            assert [part async for part in stream.aiter_bytes()] == []
 
 
 @on_loop

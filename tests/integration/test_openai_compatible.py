@@ -158,7 +158,7 @@ async def test_an_answer_comes_back_whole_with_every_digit() -> None:
 
 @on_loop
 async def test_the_request_names_the_servers_model_and_carries_the_body_as_it_is() -> None:
-    body = {**HELLO, "temperature": 0.5, "unknown": {"kept": 2**70}, "stream": True, "stream_options": {}}
+    body: JSONObject = {**HELLO, "temperature": 0.5, "unknown": {"kept": 2**70}, "stream": True, "stream_options": {}}
     async with serving(good()) as server:
         await ask(server, body, OPENAI_COMPATIBLE_API_KEY=KEY)
     ((line, headers, sent),) = server.asked
@@ -206,7 +206,7 @@ async def test_a_local_server_needs_no_key_and_connections_are_used_again() -> N
         (200, {}, b'{"error": {"message": "upstream died", "code": 502}}'),
         b"",
         b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":",
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":',
         b"nonsense\r\n\r\n",
     ],
 )

@@ -76,7 +76,20 @@ def script(number: int) -> Iterator[JSONObject]:
 
 def _random_calls(random: Random) -> Iterator[Call]:
     for _ in range(random.choice([1, 1, 2, 5])):
-        values: list[JSONValue] = [1, 5.0, -0.0, None, True, "x", "日本", "\U0001f600", [], {}, {"a": [1, {"b": None}]}, 2**53]
+        values: list[JSONValue] = [
+            1,
+            5.0,
+            -0.0,
+            None,
+            True,
+            "x",
+            "日本",
+            "\U0001f600",
+            [],
+            {},
+            {"a": [1, {"b": None}]},
+            2**53,
+        ]
         arguments: JSONObject = {random.choice("abcé"): random.choice(values) for _ in range(random.randrange(4))}
         yield {"name": random.choice(["echo", "fail", "words", "slow", "structured"]), "arguments": arguments}
 
@@ -101,7 +114,7 @@ class ScriptsAdapter:
         return Assignment((Message("user", f"{task.id} · ü"),), (BridgeSpec("odd"),), limits=limits)
 
     async def capture(self, trial: OpenTrial) -> Deliverable:
-        return standard_deliverable(trial, {"state": await trial.episodes[0].state()})
+        return standard_deliverable(trial, {"seen": str(await trial.episodes[0].state())})
 
     async def collect(self, trial: OpenTrial) -> Evidence:
         return Evidence()
@@ -117,7 +130,7 @@ def evalcore_adapters() -> list[AdapterInfo]:
 
 def registry() -> Registry:
     found = load(only=())
-    from tests.integration import test_wire_parity as own  # noqa: PLC0415, PLW0406 - its hooks, under its full name
+    from tests.integration import test_wire_parity as own  # its hooks, under its full name
 
     for module in (toy, wire_rig, own):
         name = module.__name__.rpartition(".")[2].replace("_", "-")
@@ -133,7 +146,7 @@ async def carry_out(folder: Path) -> None:
     found = registry()
     services = LocalServices(found, folder)
     try:
-        plan = await make_plan(Study(name="parity", benchmarks=("scripts",), arms=arms), found, services, "r")  # type: ignore[arg-type]
+        plan = await make_plan(Study(name="parity", benchmarks=("scripts",), arms=arms), found, services, "r")
         end = await start(plan, folder / "r", found, services, RunOptions(concurrency=4))
         assert end.reason == "done"
     finally:
@@ -181,7 +194,9 @@ def plain(events: list[JSONObject]) -> list[str]:
 def _deliverable(event: JSONObject) -> str:
     calls = event["calls"]
     assert isinstance(calls, list)
-    return exact_text({"answer": event.get("answer"), "data": event.get("data"), "calls": sorted(map(exact_text, calls))})
+    return exact_text(
+        {"answer": event.get("answer"), "data": event.get("data"), "calls": sorted(map(exact_text, calls))}
+    )
 
 
 @pytest.mark.parametrize("number", range(SCRIPTS))

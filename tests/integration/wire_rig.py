@@ -7,7 +7,7 @@ import functools
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import httpx2
 from attrs import evolve, frozen
@@ -34,6 +34,7 @@ from evalcore.values.trace import TraceReader
 from evalcore.values.trial import HarnessExit, TrialKey
 from evalcore.wires.gateway.channel import MemoryChannel
 from evalcore.wires.http import Door, WireServer
+from evalcore.wires.http.results import OUTPUT_CAP
 from evalcore.wires.http.tool_door import RAW
 from evalcore.wires.meter import Meter, RunBudget
 from evalcore.wires.recorder import AttemptRecorder
@@ -123,7 +124,8 @@ def evalcore_harnesses() -> list[HarnessInfo]:
             "tests.integration.wire_rig:HttpReact",
             axes=("max_turns",),
             wires="http",
-        )
+        ),
+        HarnessInfo("http-stuck", "never returns", "tests.integration.wire_rig:Stuck", wires="http"),
     ]
 
 
@@ -204,9 +206,9 @@ async def open_wires(server: WireServer, provider: Provider | None = None, limit
 
 
 @asynccontextmanager
-async def serving(**options: int) -> AsyncIterator[WireServer]:
+async def serving(output_cap: int = OUTPUT_CAP) -> AsyncIterator[WireServer]:
     """A wire server for one test."""
-    server = WireServer(**options)
+    server = WireServer(output_cap=output_cap)
     try:
         yield server
     finally:
@@ -257,7 +259,7 @@ class HttpReact:
         return await asyncio.to_thread(asyncio.run, self._converse(job))
 
     async def _converse(self, job: Job) -> HarnessExit:
-        from mcp import Client  # noqa: PLC0415 - as an agent has it, not the test
+        from mcp import Client
 
         assert job.model is not None and job.model.url is not None
         url = job.tools[0].url
@@ -268,6 +270,24 @@ class HttpReact:
             tools: tuple[Tools, ...] = (RemoteTools(url, specs, session, http),)
             remote = evolve(job, tools=tools, model=RemoteChannel(job.model.url, job.model.model, http))
             return await ReactHarness().run(remote)
+
+
+class Stuck:
+    """Leaves its addresses, and never returns."""
+
+    met: ClassVar[list[str]] = []
+
+    def __init__(self, services: Any = None, info: Any = None) -> None:
+        pass
+
+    async def probe(self) -> HarnessVersion:
+        return HarnessVersion("1")
+
+    async def run(self, job: Job) -> HarnessExit:
+        assert job.model is not None
+        self.met.extend([str(url) for url in (*(t.url for t in job.tools), job.model.url)])
+        await asyncio.sleep(600)
+        raise AssertionError
 
 
 class RemoteTools:
@@ -292,7 +312,7 @@ class RemoteTools:
         return _result_of((await self._http.post(self.url, headers=_wire(headers), content=body)).json())
 
     async def _through_sdk(self, name: str, arguments: JSONObject) -> ToolResult:
-        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - as above
+        from mcp.shared.exceptions import MCPError
 
         try:
             result = await self._session.call_tool(name, arguments)
@@ -310,7 +330,7 @@ class RemoteTools:
 
 def _wire(headers: dict[str, str]) -> dict[str, str]:
     """A name beyond ASCII goes into a header in the SDK's own coding."""
-    from mcp.shared.inbound import encode_header_value  # noqa: PLC0415 - as above
+    from mcp.shared.inbound import encode_header_value
 
     return {k: encode_header_value(v) if k == "Mcp-Name" else v for k, v in headers.items()}
 
@@ -351,6 +371,12 @@ class RemoteChannel:
             raise AgentError(value["error"]["message"])
         value.pop("created", None)  # filled in for clients that insist on it; the trace has what the provider said
         return value  # type: ignore[no-any-return]
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Wait for what another task brings about."""
+    while not holds():  # noqa: ASYNC110 - what is waited for need not know that a test waits
+        await asyncio.sleep(0.005)
 
 
 def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

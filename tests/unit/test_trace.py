@@ -156,8 +156,15 @@ def test_without_a_model_all_calls_count_as_one_response() -> None:
 
 
 def test_a_first_response_without_calls_has_none_whatever_came_later() -> None:
-    reader = trace(response(), response(wanted("late", "{}")), {"e": "tool.call", "tool": "late", "arguments": {}})
-    assert first_response_calls(reader) == []
+    asked = {"e": "model.request", "role": "agent", "call": 2, "add": []}
+    made = {"e": "tool.call", "tool": "late", "arguments": {}}
+    assert first_response_calls(trace(response(), asked, response(wanted("late", "{}")), made)) == []
+
+
+def test_calls_that_travel_as_text_are_those_made_before_the_model_is_asked_again() -> None:
+    asked = {"e": "model.request", "role": "agent", "call": 2, "add": []}
+    one, two = ({"e": "tool.call", "tool": name, "arguments": {}} for name in ("one", "two"))
+    assert first_response_calls(trace(response(), one, asked, two)) == [Call("one", {})]
 
 
 def test_how_an_attempt_ended_is_in_its_trace() -> None:

@@ -37,7 +37,9 @@ def evalcore_bridges() -> list[BridgeInfo]:
             "evalcore.builtin.toolset:ToolsetBridge",
         ),
         BridgeInfo(
-            "suite", "the same for a suite's task, and files in its sandbox", "evalcore.builtin.suite.bridge:SuiteBridge"
+            "suite",
+            "the same for a suite's task, and files in its sandbox",
+            "evalcore.builtin.suite.bridge:SuiteBridge",
         ),
     ]
 

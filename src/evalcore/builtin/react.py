@@ -37,8 +37,9 @@ class ReactHarness:
             raise AgentError("react needs a model")
         protocol: ToolProtocol = _PROTOCOLS[str(job.options.get("tool_protocol", "native"))](job)
         doors = {spec.name: tools for tools in job.tools for spec in tools.list()}
-        turns = job.options.get("max_turns")
-        for _ in range(turns if isinstance(turns, int) else MAX_TURNS):
+        given = job.options.get("max_turns")
+        turns = given if isinstance(given, int) else MAX_TURNS
+        for _ in range(turns):
             response = await job.model.complete(protocol.body)
             message = assistant_message(response)
             calls = protocol.read(message)

@@ -65,7 +65,7 @@ class ToolsetBridge:
 class ToolsetEpisode:
     """The calls and the state of one trial so far."""
 
-    __slots__ = ("_calls", "_declared", "_default", "_echo", "_state")
+    __slots__ = ("_calls", "_closed", "_declared", "_default", "_echo", "_state")
 
     def __init__(self, declared: Declared, default: JSONValue, state: JSONValue, *, echo: bool = False) -> None:
         self._declared = declared
@@ -73,13 +73,18 @@ class ToolsetEpisode:
         self._echo = echo
         self._state = state
         self._calls: list[JSONValue] = []
+        self._closed = False
 
     def tools(self) -> Sequence[ToolSpec]:
         """The declared tools."""
         return self._declared.specs
 
     async def call(self, name: str, arguments: JSONValue) -> ToolResult:
-        """What the tool answers, as text; arguments that are no object are the caller's error."""
+        """What the tool answers, as text; an unknown one, or arguments that are no object, are the caller's error."""
+        if self._closed:
+            return text_result("the trial is over", error=True)
+        if all(spec.name != name for spec in self._declared.specs):
+            return text_result(f"unknown tool: {name}", error=True)
         if not isinstance(arguments, dict):
             return text_result(f"arguments must be an object, not {type(arguments).__name__}", error=True)
         self._calls.append({"name": name, "arguments": arguments})
@@ -110,10 +115,11 @@ class ToolsetEpisode:
 
     async def state(self) -> JSONValue:
         """The state as the calls left it; where none is declared, the calls."""
-        return self._calls if self._state is None else self._state
+        return list(self._calls) if self._state is None else self._state
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """From now on, calls are refused."""
+        self._closed = True
 
 
 # ── reading declarations ─────────────────────────────────────────────────────────────────────────────────────────────

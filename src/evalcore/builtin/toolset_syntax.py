@@ -82,10 +82,10 @@ class _Reader:
         if verb == "then":
             return self._branch(raw, where, depth)
         made = self._made(verb, raw, where, depth)
-        if made is None or "if" not in raw:
+        if "if" not in raw:
             return made
         condition = self.condition(raw["if"], key_path(where, "if"), depth - 1)
-        return None if condition is None else Branch(condition, (made,))
+        return None if made is None or condition is None else Branch(condition, (made,))
 
     def _verb(self, raw: JSONObject, where: str) -> str | None:
         verbs = [key for key in VERBS if key in raw]

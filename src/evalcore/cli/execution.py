@@ -64,7 +64,7 @@ def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
         tokens, money = most.tokens_at_most, most.cost_at_most_usd
         rows.append(("tokens", "not bounded" if tokens is None else f"at most {tokens:,}"))
         rows.append(("money", "not bounded" if money is None else f"at most {dollars(money)}"))
-    if most.wall_at_most_s is not None:
+    if most.model_trials and most.wall_at_most_s is not None:
         ways = min(manner.concurrency or DEFAULT_CONCURRENCY, most.trials)
         rows.append(("time", f"at most {_duration(most.wall_at_most_s / ways)}, {ways} at a time"))
     rows += [("note", note) for note in (*plan.notes, *(most.notes if dear else ()))]

@@ -147,10 +147,11 @@ def _load(target: str) -> click.Command:
 def _plugin_summaries(ctx: click.Context) -> dict[str, str]:
     """The verbs of plugins that are not hidden by our own; plugins without any are not imported for this."""
     from evalcore.cli import plugin_verbs
-    from evalcore.cli.session import session_of
 
     if not plugin_verbs.may_exist():
         return {}
+    from evalcore.cli.session import session_of
+
     return {name: text for name, text in plugin_verbs.summaries(session_of(ctx)).items() if name not in VERBS}
 
 

@@ -33,18 +33,18 @@ from evalcore.engine.settings import default_run_name
 def run(session: Session, **given: Any) -> int:
     """Run benchmarks, or a study file, and print the scorecard.
 
-    SELECTOR is a benchmark (NAME, NAME@SPLIT, NAME:PARAMETER), a group, or STUDY.toml. Without a model and
+    SELECTOR is a benchmark (NAME, NAME@SPLIT, NAME:PARAMETER), a group, TASKS.jsonl or STUDY.toml. Without a model and
     a harness the two controls run: they show that the rig is sound.
     """
     request = read_request(session, given)
     settings = request.settings
     manner = Manner(settings.concurrency, settings.yes, settings.json, settings.quiet)
-    if request.controls_only:
-        manner.tell(explain_controls(request.study.benchmarks, session))
-        manner.tell()
+    preface = ""
+    if request.controls_only and not manner.quiet:
+        preface = f"{explain_controls(request.study.benchmarks, session)}\n\n"
     path = _path(request)
     with interruptible(path):
-        end = asyncio.run(_carry_out(session, request, path, manner))
+        end = asyncio.run(_carry_out(session, request, path, manner, preface))
     return finish(path, end, session.registry(), manner)
 
 
@@ -56,13 +56,13 @@ def _path(request: Request) -> Path:
     return fresh(settings.out / default_run_name(request.study, request.services.clock.now()))
 
 
-async def _carry_out(session: Session, request: Request, path: Path, manner: Manner) -> RunEnd:
+async def _carry_out(session: Session, request: Request, path: Path, manner: Manner, preface: str) -> RunEnd:
     """Plan, ask, run."""
     registry, services = session.registry(), request.services
     try:
         plan = await make_plan(request.study, registry, services, path.name)
         try:
-            manner.tell(projection(plan, manner, registry))
+            manner.tell(preface + projection(plan, manner, registry))
             ask(costly(plan.arms, plan.study, registry), manner)
             end = await start(plan, path, registry, services, run_options(path, manner))
         finally:

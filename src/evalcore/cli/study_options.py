@@ -161,10 +161,10 @@ def _study_flags(given: Mapping[str, Any]) -> StudyFlags:
 def _study_file(selectors: tuple[str, ...]) -> Path | None:
     """The study file, if that is what is named."""
     for text in selectors:
-        if text.endswith((".jsonl", ".json", ".yaml", ".yml", ".csv")):
+        if text.endswith((".json", ".yaml", ".yml", ".csv")):
             raise ConfigError(
-                f"{text}: a task file cannot be run yet",
-                hint="name a benchmark (`evalcore list benchmarks`) or a study file in TOML",
+                f"{text}: neither a study nor a suite",
+                hint="a study is TOML (STUDY.toml), a suite of tasks is JSON lines (TASKS.jsonl)",
             )
     files = [text for text in selectors if text.endswith(".toml")]
     if files and len(selectors) > 1:

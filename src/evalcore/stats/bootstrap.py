@@ -33,7 +33,11 @@ def resamples(clusters: int, draws: int, seed: int) -> Iterator[NDArray[int64]]:
     check_count(draws, "the number of draws", 1)
     random, step = np.random.default_rng(seed), max(1, CELLS // clusters)
     for start in range(0, draws, step):
-        yield random.multinomial(clusters, [1.0 / clusters] * clusters, size=min(step, draws - start))
+        rows = min(step, draws - start)
+        drawn = random.integers(0, clusters, size=(rows, clusters))
+        drawn += np.arange(rows)[:, None] * clusters
+        # Several times faster than drawing multinomial counts.
+        yield np.bincount(drawn.ravel(), minlength=rows * clusters).reshape(rows, clusters)
 
 
 def bootstrap_means(
@@ -67,9 +71,9 @@ def bca(
     """The bias-corrected and accelerated interval of a mean over tasks, by resampling whole clusters (Efron 1987).
 
     z0 = Phi^-1(share of replicates below the mean, ties half); a from leaving out one cluster at a time; bounds are the
-    replicates at Phi(z0 + (z0+z)/(1 - a (z0+z))). In the unit of `means`; at least 1,000 draws. One cluster, or clusters
-    that do not differ, have no interval. It covers too little below 20 clusters or so; `means.mean_interval` refuses it
-    below 10. Raises ValueError for no task, a value not finite, or fewer draws.
+    replicates at Phi(z0 + (z0+z)/(1 - a (z0+z))). In the unit of `means`; at least 1,000 draws. One cluster, or
+    clusters that do not differ, have no interval. It covers too little below 20 clusters or so; `means.mean_interval`
+    refuses it below 10. Raises ValueError for no task, a value not finite, or fewer draws.
     """
     import numpy as np
 
@@ -128,4 +132,4 @@ def _acceleration(left_out: Sequence[float]) -> float:
     centre = math.fsum(left_out) / len(left_out)
     deviations = [centre - x for x in left_out]
     squares = math.fsum(d * d for d in deviations)
-    return math.fsum(d**3 for d in deviations) / (6.0 * squares**1.5)
+    return math.fsum(d * d * d for d in deviations) / (6.0 * squares * math.sqrt(squares))

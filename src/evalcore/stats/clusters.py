@@ -12,8 +12,8 @@ from attrs import frozen
 
 from evalcore.stats.checks import same_length
 
-# Below this a standard error is rounding, not variation: scores in [0, 1] cannot have one so small and not 0. Large values
-# (tokens, seconds) are measured against their own size.
+# Below this a standard error is rounding, not variation: scores in [0, 1] cannot have one so small and not 0. Large
+# values (tokens, seconds) are measured against their own size.
 NO_VARIATION = 1e-12
 
 

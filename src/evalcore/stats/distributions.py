@@ -83,7 +83,7 @@ def beta_quantile(p: float, a: float, b: float) -> float:
 
 
 def solve(function: Callable[[float], float], low: float, high: float) -> float:
-    """The root of an increasing function in [low, high], by halving. Raises ValueError where the ends do not bracket it."""
+    """The root of an increasing function in [low, high], by halving. Raises ValueError where it is not in there."""
     if function(low) > 0 or function(high) < 0:
         raise ValueError("no solution in the range")
     for _ in range(200):

@@ -18,8 +18,8 @@ def hierarchical(counts: Sequence[tuple[int, int]], level: float = DEFAULT_LEVEL
     """The equal-tailed interval of the mean rate m where p_t ~ Beta(d m, d(1-m)); `counts` holds (runs, successes).
 
     Give one pair per cluster: runs of tasks that share a cause are pooled. Priors are uniform on m and on the
-    intraclass correlation 1/(d+1). The posterior of m is the beta-binomial likelihood summed over midpoints of a grid of
-    2,000 means and 200 correlations: no sampling, no seed, the same each time, to about 0.0005. The value is the
+    intraclass correlation 1/(d+1). The posterior of m is the beta-binomial likelihood summed over midpoints of a grid
+    of 2,000 means and 200 correlations: no sampling, no seed, the same each time, to about 0.0005. The value is the
     posterior median. With one run per cluster it is the uniform-prior interval. Raises ValueError for no run or
     impossible counts.
     """

@@ -26,9 +26,7 @@ class Tost:
     p_high: float
 
 
-def tost(
-    differences: Sequence[float], low: float, high: float, clusters: Sequence[Hashable] | None = None
-) -> Tost:
+def tost(differences: Sequence[float], low: float, high: float, clusters: Sequence[Hashable] | None = None) -> Tost:
     """Two one-sided t tests that the mean difference lies within (low, high), by cluster (Schuirmann 1987).
 
     p <= alpha exactly when the 1 - 2 alpha t interval lies inside. Margins in the unit of the differences. Raises
@@ -44,9 +42,7 @@ def tost(
     return Tost(max(p_low, p_high), t_low, p_low, t_high, p_high)
 
 
-def non_inferiority(
-    differences: Sequence[float], margin: float, clusters: Sequence[Hashable] | None = None
-) -> float:
+def non_inferiority(differences: Sequence[float], margin: float, clusters: Sequence[Hashable] | None = None) -> float:
     """The one-sided p that the mean difference is at most -margin: small means not worse by as much as the margin.
 
     A t test by cluster; p <= alpha exactly when the lower bound of the 1 - 2 alpha interval is above -margin. Raises

@@ -64,8 +64,8 @@ def newcombe_10(pairs: Discordant, level: float = DEFAULT_LEVEL) -> tuple[float,
     """Bounds of the difference of two paired rates: Newcombe's method 10 (1998, Stat Med 17:2635).
 
     Square-and-add of the two Wilson intervals, with the correlation phi of the pairs, its numerator ad - bc lowered by
-    n/2 where it is positive (not below 0), and phi = 0 where a margin is 0. Never a point. Raises ValueError for no task
-    or negative counts.
+    n/2 where it is positive (not below 0), and phi = 0 where a margin is 0. Never a point. Raises ValueError for no
+    task or negative counts.
     """
     a, b, c, d = pairs.both, pairs.first, pairs.second, pairs.neither
     for count in (a, b, c, d):

@@ -45,9 +45,9 @@ def mean_interval(
 ) -> Interval:
     """The default for a mean that is no rate: t from 30 clusters on, BCa bootstrap from 10 on, refused below.
 
-    In the unit of `means`, one value a task. A mean of costs or times is skewed, so t needs many clusters, and a bootstrap
-    of few covers too little (.66 to .90 at nominal .95, shared/facts/statistics-mcp.md 2.2). `t_interval` can still be
-    asked for by name. Raises ValueError for no task or a value not finite.
+    In the unit of `means`, one value a task. A mean of costs or times is skewed, so t needs many clusters, and a
+    bootstrap of few covers too little (.66 to .90 at nominal .95, shared/facts/statistics-mcp.md 2.2). `t_interval` can
+    still be asked for by name. Raises ValueError for no task or a value not finite.
     """
     mean = cluster_robust(means, clusters)
     if mean.clusters >= ENOUGH_FOR_T:

@@ -74,8 +74,8 @@ def pair(
     """Pair two arms by task; each maps a task's key to the scores of its graded runs.
 
     The key is a digest of the task's content and grader, never a position. A task without a graded run in an arm counts
-    as not run there. A task that `clusters` does not name is its own. Keys are sorted. Raises ValueError for a score not
-    finite.
+    as not run there. A task that `clusters` does not name is its own. Keys are sorted. Raises ValueError for a score
+    not finite.
     """
     ran_a, ran_b = ({key for key, runs in arm.items() if len(runs)} for arm in (a, b))
     keys = tuple(sorted(ran_a & ran_b))
@@ -114,10 +114,10 @@ def paired_interval(
 ) -> Interval:
     """Mean difference over tasks ± t_{G-1} × CR1 (Miller 2024, with t for z), clipped to `bounds`, in their unit.
 
-    Where no two clusters differ, t would make a point. Then, if differences are bounded: with confidence `level` at most
-    u = 1 - (1-level)^(1/G) of all clusters are unlike the G seen (the exact bound for 0 of G), and each of those lies
-    within `bounds`; for differences without bounds (money, seconds) there is no interval. Nor is there for one cluster.
-    Raises ValueError for no task, or a value not finite or out of bounds.
+    Where no two clusters differ, t would make a point. Then, if differences are bounded: with confidence `level` at
+    most u = 1 - (1-level)^(1/G) of all clusters are unlike the G seen (the exact bound for 0 of G), and each of those
+    lies within `bounds`; for differences without bounds (money, seconds) there is no interval. Nor is there for one
+    cluster. Raises ValueError for no task, or a value not finite or out of bounds.
     """
     check_level(level)
     mean = cluster_robust(finite(differences, "differences"), clusters)

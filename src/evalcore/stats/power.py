@@ -158,10 +158,10 @@ def detectable_by_cores(
 ) -> float:
     """The MDE of a design in cores, each with `terminals` tasks run `repeats` times, from declared variances alone.
 
-    (z_{1-alpha/2} + z_power) sqrt((2 p(1-p)(1-ICC)/(repeats × terminals) + heterogeneity)/cores); `heterogeneity` is the
-    variance of cores' true differences. An interaction, the difference of two such differences, has twice the variance.
-    Source: harness-lab's power.py, whose 7.106 points it reproduces. Raises ValueError for counts below 1, shares out of
-    range or a negative heterogeneity.
+    (z_{1-alpha/2} + z_power) sqrt((2 p(1-p)(1-ICC)/(repeats × terminals) + heterogeneity)/cores); `heterogeneity` is
+    the variance of cores' true differences. An interaction, the difference of two such differences, has twice the
+    variance. Source: harness-lab's power.py, whose 7.106 points it reproduces. Raises ValueError for counts below 1,
+    shares out of range or a negative heterogeneity.
     """
     for count, what in ((cores, "cores"), (repeats, "repeats"), (terminals, "terminals")):
         check_count(count, f"the number of {what}", 1)

@@ -22,7 +22,8 @@ SLACK: Final = 1e-12  # a p that equals alpha rejects, whatever rounding says
 def mcnemar_tasks_needed(discordant: float, difference: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
     """Tasks by the large-sample formula (z_a sqrt(psi) + z_b sqrt(psi - d^2))^2 / d^2 (Connor 1987); round it up.
 
-    A little short for the exact test: `mcnemar_tasks_needed_exact` searches. Raises ValueError unless 0 < d <= psi <= 1.
+    A little short for the exact test: `mcnemar_tasks_needed_exact` searches. Raises ValueError unless 0 < d <= psi <=
+    1.
     """
     _check(discordant, difference)
     z_a, z_b = _quantiles(alpha, power)
@@ -60,9 +61,7 @@ def mcnemar_power_exact(n: int, only_a: float, only_b: float, *, alpha: float = 
     return _power(n, discordant, _rejected(n, only_a / discordant, alpha))
 
 
-def mcnemar_tasks_needed_exact(
-    only_a: float, only_b: float, *, alpha: float = 0.05, power: float = 0.8
-) -> int | None:
+def mcnemar_tasks_needed_exact(only_a: float, only_b: float, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
     """The number of tasks from which on the exact McNemar test has `power`; None for searches beyond 20,000.
 
     Exact power goes up and down with n, because counts are whole: the answer is the first number after the last

@@ -71,8 +71,8 @@ def reliability(
 def independent_floor(counts: Sequence[tuple[int, int]], k: int) -> float:
     """(mean over tasks of c/n)^k: what pass^k would be were all tasks alike. A floor to show beside it, no estimate.
 
-    `counts` holds each task's (n, c). The true pass^k is at least the k-th power of the true pass@1, because tasks differ
-    (Jensen); sampling can put a measured value below. Raises ValueError for no task, no run, or k < 1.
+    `counts` holds each task's (n, c). The true pass^k is at least the k-th power of the true pass@1, because tasks
+    differ (Jensen); sampling can put a measured value below. Raises ValueError for no task, no run, or k < 1.
     """
     if not counts:
         raise ValueError("no task: there is nothing to average")

@@ -47,9 +47,9 @@ def need(
     """What makes the interval's half-width t_{G-1} × SE at most `half_width` (a declared margin, usually).
 
     SE^2 falls as 1/G with clusters, and as (1-s) + s K/K' with repeats, s = `share_from_repeats`
-    (`variance.repeat_share`; None where tasks ran once). A run of a new task always buys at least as much as another run
-    of an old one; repeats are the answer only where the benchmark has no more than `available` clusters. All in the unit
-    of the difference. Raises ValueError for a standard error or half-width not above 0, fewer than 2 clusters or 1
+    (`variance.repeat_share`; None where tasks ran once). A run of a new task always buys at least as much as another
+    run of an old one; repeats are the answer only where the benchmark has no more than `available` clusters. All in the
+    unit of the difference. Raises ValueError for a standard error or half-width not above 0, fewer than 2 clusters or 1
     repeat, or fewer available than used.
     """
     check_level(level)
@@ -68,12 +68,12 @@ def need(
         return Need(half_width, clusters, math.ceil(repeats), "nothing")
     if needed is not None and (available is None or needed <= available):
         return Need(half_width, needed, more, "clusters")
-    if more is not None:
-        return Need(half_width, needed, more, "repeats" if available == clusters else "clusters and repeats", more)
     if available is None:
-        return Need(half_width, needed, None, "out of reach")
+        return Need(half_width, needed, more, "out of reach")
+    if available == clusters:
+        return Need(half_width, needed, more, "out of reach" if more is None else "repeats")
     both = _repeats(se, clusters, available, repeats, half_width, share_from_repeats, level)
-    return Need(half_width, needed, None, "out of reach" if both is None else "clusters and repeats", both)
+    return Need(half_width, needed, more, "out of reach" if both is None else "clusters and repeats", both)
 
 
 def _half(se: float, level: float, clusters: int) -> float:

@@ -54,8 +54,8 @@ def sign_flip(
 def sign_flip_exact(sums: Sequence[float]) -> float:
     """The exact p from each cluster's summed difference, by all 2^G sign vectors (Fisher 1935).
 
-    A zero only doubles every count, so it is skipped. Raises ValueError for no cluster, a value not finite, or more than
-    24 clusters whose sum is not 0.
+    A zero only doubles every count, so it is skipped. Raises ValueError for no cluster, a value not finite, or more
+    than 24 clusters whose sum is not 0.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Two arms that did not run the same tasks. Secondary and exploratory only: nothing cancels what the tasks differ in."""
+"""Two arms that did not run the same tasks. Exploratory only: nothing cancels what the tasks differ in."""
 
 from __future__ import annotations
 

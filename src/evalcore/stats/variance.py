@@ -102,8 +102,8 @@ def repeat_share(arms: Sequence[Sequence[Sequence[float]]], clusters: Sequence[H
     """The share of SE^2 that endless repeats would remove, for one arm's mean or for two arms' paired difference.
 
     `arms` holds one or two arms, each the runs of the same tasks. The part of repeats is sum_t s_t^2/K_t / T^2, summed
-    over arms, s_t^2 the sample variance within a task; the whole is CR1^2. Works for unequal repeats and for clusters of
-    several tasks, and is Miller's (2024) split where there are none. At most 1. Raises ValueError for tasks that ran
+    over arms, s_t^2 the sample variance within a task; the whole is CR1^2. Works for unequal repeats and for clusters
+    of several tasks, and is Miller's (2024) split where there are none. At most 1. Raises ValueError for tasks that ran
     once, one cluster, or no variation.
     """
     if len(arms) not in {1, 2}:

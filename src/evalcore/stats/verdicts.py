@@ -96,7 +96,9 @@ def _refusal(boundary: str | None, clusters: int, void_rates: tuple[float, float
         return f"{clusters} clusters, and a verdict needs {FEWEST_CLUSTERS}: {reach}"
     a, b = void_rates
     if abs(a - b) > tolerance:
-        return f"void trials are {a:.1%} of one arm and {b:.1%} of the other: what is missing may not be missing by chance"
+        return (
+            f"void trials are {a:.1%} of one arm and {b:.1%} of the other: what is missing may not be missing by chance"
+        )
     return None
 
 

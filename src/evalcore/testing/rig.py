@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import frozen
 
 from evalcore.contracts import Adapter, Bridge, Clock, Grader, Harness, Services
-from evalcore.engine.trial import Cell, execute, grade
+from evalcore.engine.trial import Cell, deliverable_of, execute, grade
 from evalcore.errors import InfraError
 from evalcore.plugins import Registry
 from evalcore.testing.fakes import ANYBODY, FakeTrial
@@ -88,11 +88,11 @@ async def play(
     )
     key = TrialKey("conformance", task.id, arm.digest, 1)
     done = await execute(cell, task, key, 1, 0, clock or services.clock, RunBudget(None))
-    if done.deliverable is None or done.evidence is None:
+    left = deliverable_of(done.reader)
+    if left is None:
         void = done.attempt.void
         raise InfraError(f"the attempt at {task.id!r} is void: {void.message if void else 'nothing was captured'}")
-    grading = await grade(grader, task, done.attempt, done.deliverable, done.evidence, done.reader)
-    return Played(done.attempt, done.deliverable, done.evidence, done.reader, grading)
+    return Played(done.attempt, *left, done.reader, await grade(grader, task, done.attempt, *left, done.reader))
 
 
 async def opened(assignment: Assignment, task: Task, bridges: Mapping[str, Bridge], arm: Arm = ANYBODY) -> FakeTrial:

@@ -86,6 +86,7 @@ class SuiteAdapter:
 
     async def assign(self, task: Task, arm: Arm) -> Assignment:
         """The instruction, the tools and the budgets. Raises ConfigError where a sandbox is not demanded."""
+        self._suite()
         one = self._tasks[task.id]
         if not self._checked:  # the engine does not call `check` yet: it assigns the first task when it plans
             self.check([t.task for t in self._suite().tasks], [arm])
@@ -133,6 +134,7 @@ class SuiteAdapter:
 
     async def gold(self, task: Task) -> Gold | None:
         """The right solution, where every task of the suite has one."""
+        self._suite()
         return self._tasks[task.id].gold if self._has_gold else None
 
 

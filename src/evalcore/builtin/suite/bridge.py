@@ -95,7 +95,9 @@ class SuiteEpisode:
         return await self._toolset.state()
 
     async def close(self) -> None:
-        """Remove the folder, and end what runs in it."""
+        """Remove the folder, and end what runs in it. From now on, calls are refused."""
+        self._builtins = {}
+        await self._toolset.close()
         await self.sandbox.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Coroutine
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -25,7 +26,6 @@ class _Kept:
 
     runner: asyncio.Runner = field(factory=asyncio.Runner)
     folder: tempfile.TemporaryDirectory[str] = field(factory=tempfile.TemporaryDirectory)
-    registry: Registry | None = None
     services: LocalServices | None = None
     anything: dict[str, Any] = field(factory=dict)
 
@@ -36,6 +36,17 @@ class _Kept:
         finally:
             self.runner.close()
             self.folder.cleanup()
+
+
+@cache
+def registered(modules: tuple[str, ...]) -> Registry:
+    """Everything that is installed, and some modules as plugins; loaded once for all suites of a process."""
+    registry = load()
+    for module in modules:
+        registry.add(PluginRef(module, module, "0", module), import_module(module))
+        broken = [str(failure) for failure in registry.failures if failure.ref.name == module]
+        assert not broken, broken[0]
+    return registry
 
 
 class Conformance:
@@ -63,14 +74,7 @@ class Conformance:
     @pytest.fixture
     def registry(self) -> Registry:
         """Everything that is installed, and `plugins`."""
-        kept = self._kept
-        if kept.registry is None:
-            kept.registry = load()
-            for module in self.plugins:
-                kept.registry.add(PluginRef(module, module, "0", module), import_module(module))
-                broken = [str(f) for f in kept.registry.failures if f.ref.name == module]
-                assert not broken, broken[0]
-        return kept.registry
+        return registered(self.plugins)
 
     @pytest.fixture
     def services(self, registry: Registry) -> LocalServices:

@@ -62,14 +62,14 @@ class GraderConformance(Conformance):
         return make_grader()
 
     @pytest.fixture
-    def cases(self, judge: Grader, registry: Registry, services: LocalServices) -> Sequence[GraderCase]:
+    def cases(self, registry: Registry, services: LocalServices) -> Sequence[GraderCase]:
         """What the controls leave in a sample of the benchmark's tasks, played once for the class."""
         anything = self._kept.anything
         if "cases" not in anything:
             assert self.benchmark, "name a `benchmark`, or override the fixture `cases`"
             info, selector = find_benchmark(registry, self.benchmark)
             adapter: Adapter = registry.factory(info)(services, info, selector)
-            anything["cases"] = self.run(_played(adapter, judge, registry, services, self.sample))
+            anything["cases"] = self.run(_played(adapter, registry, services, self.sample))
         return cast("Sequence[GraderCase]", anything["cases"])
 
     def verdict(self, judge: Grader, case: GraderCase) -> Verdict:
@@ -143,16 +143,24 @@ class GraderConformance(Conformance):
         assert fault is None, f"task {case.task.id!r}, {title}: {fault}"
 
 
-async def _played(
-    adapter: Adapter, judge: Grader, registry: Registry, services: LocalServices, count: int
-) -> list[GraderCase]:
+class _Nobody:
+    """Grades nothing: a case is to be new to the grader under test."""
+
+    async def grade(self, *_: object) -> Verdict:
+        return Verdict("ungraded")
+
+    async def stamp(self) -> JSONObject:
+        return {}
+
+
+async def _played(adapter: Adapter, registry: Registry, services: LocalServices, count: int) -> list[GraderCase]:
     cases = []
     for task in spread(await load(adapter), count):
         gold = await adapter.gold(task)
         for harness in (OracleHarness(), NoopHarness()):
             if isinstance(harness, OracleHarness) and not isinstance(gold, (GoldAnswer, GoldCalls)):
                 continue
-            left = await play(adapter, judge, task, harness, registry=registry, services=services)
+            left = await play(adapter, _Nobody(), task, harness, registry=registry, services=services)
             cases.append(GraderCase(task, left.deliverable, None, left.evidence, left.trace))
     return cases
 

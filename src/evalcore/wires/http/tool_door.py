@@ -67,7 +67,7 @@ class ToolDoor(Door):
         await super().close()
         self._ended.set()
         if self._sessions is not None:
-            await self._sessions
+            await asyncio.gather(self._sessions, return_exceptions=True)  # whatever broke in them, they are over
 
     async def serve(self, exchange: Exchange) -> None:
         """One MCP request."""
