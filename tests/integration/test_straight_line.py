@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from evalcore.engine.plan import Plan, make_plan
-from evalcore.engine.run import RunOptions, resume, start
+from evalcore.engine.run import RunOptions, regrade, resume, start
 from evalcore.engine.runner import RunEnd
 from evalcore.engine.services import LocalServices
 from evalcore.engine.store import TraceStore, read_attempts, read_gradings, read_stamp
 from evalcore.errors import ConfigError, RefusedError
 from evalcore.plugins import PluginRef, Registry, load
+from evalcore.report.load import load_report
 from evalcore.testing import toy
 from evalcore.values.study import BenchmarkChoice, Study
 from evalcore.values.trial import Attempt, Grading
@@ -227,3 +228,36 @@ def test_a_fatal_provider_error_stops_the_run_and_keeps_everything(tmp_path: Pat
 
     assert (end.reason, end.exit_code) == ("fatal", 4)
     assert [a.key.task for a in read_attempts(tmp_path / "r")] == ["t0", "t1"]
+
+
+def test_regrading_calls_no_agent_and_gives_the_same_verdicts(tmp_path: Path) -> None:
+    asyncio.run(carry_out(study(), tmp_path))
+    run = tmp_path / "r"
+    before = outcomes(run)
+    attempts = (run / "attempts.jsonl").read_bytes()
+    (tmp_path / "play.toml").unlink()  # the model is gone: nobody asks for it
+
+    stamp, grading, count = asyncio.run(regrade(run, registry()))
+
+    assert (grading, count) == (stamp.grading, 72)
+    assert outcomes(run) == before
+    assert (run / "attempts.jsonl").read_bytes() == attempts
+
+
+def test_a_changed_grader_makes_a_grading_beside_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, _ = asyncio.run(carry_out(study(), tmp_path))
+    run = tmp_path / "r"
+    old = (run / "gradings" / f"{plan.stamp.grading}.jsonl").read_bytes()
+
+    async def stamp(self: object) -> dict[str, object]:
+        return {"toy": "2"}
+
+    monkeypatch.setattr(toy.ToyGrader, "stamp", stamp)
+    _, grading, _ = asyncio.run(regrade(run, registry()))
+
+    assert grading != plan.stamp.grading
+    assert (run / "gradings" / f"{plan.stamp.grading}.jsonl").read_bytes() == old
+    report = load_report(run, grading)
+    assert report.grading == grading
+    assert report.cells[0].benchmark.grader_stamp == {"toy": "2"}
+    assert load_report(run).cells[0].benchmark.grader_stamp == {"toy": "1"}

@@ -352,10 +352,8 @@ def test_a_path_of_anything_else_is_no_selector() -> None:
 
 # ── whatever a line says ─────────────────────────────────────────────────────────────────────────────────────────────
 
-WORDS = st.sampled_from(
-    "id instruction grade expect gold tool_server tools name effect files set state tool_calls all calls args contains "
-    "regex deadline result inputSchema properties t".split()
-)
+NAMES = "id instruction grade expect gold tool_server tools name effect files set state tool_calls all calls args"
+WORDS = st.sampled_from([*NAMES.split(), "contains", "regex", "deadline", "result", "inputSchema", "properties", "t"])
 ANY: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text() | WORDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS | st.text(max_size=3), inner, max_size=4),

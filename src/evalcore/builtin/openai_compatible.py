@@ -170,7 +170,7 @@ class OpenAICompatibleProvider:
         """The host of an address that is fit to be used, and to be stored."""
         if not base_url:
             raise ConfigError(
-                f"{self._name} needs the address of its server", hint="--set base_url=http://HOST:PORT/v1"
+                f"{self._name} needs the address of its server", hint="--base-url http://HOST:PORT/v1"
             )
         try:
             url = urlsplit(base_url)

@@ -46,7 +46,7 @@ async def _server_offers(registry: Registry) -> list[str]:
     urls = [f"http://127.0.0.1:{port}/v1" for port, answers_so in zip(PORTS, answers, strict=True) if answers_so]
     if ANY_SERVER not in registry.all(ModelInfo):
         return [f"a model server answers at {url}, and no installed plugin can use it" for url in urls]
-    return [f"a model server answers: `--model {ANY_SERVER}/NAME --set base_url={url}` would use it" for url in urls]
+    return [f"a model server answers: `--model {ANY_SERVER}/NAME --base-url {url}` would use it" for url in urls]
 
 
 async def _serves_models(port: int) -> bool:

@@ -90,6 +90,8 @@ WHAT: Final = (
         callback=_pairs,
         help="Every configuration with each of these values.",
     ),
+    click.option("--base-url", metavar="URL", help="Of the model's server; as `--set base_url=URL`."),
+    click.option("--sandbox", metavar="KIND", help="Where graders' commands run; as `--set sandbox=KIND`."),
     click.option("--max-tokens", type=int, metavar="N", help="Of one trial: input and output, all roles."),
     click.option("--timeout", "timeout_s", type=float, metavar="SECONDS", help="Of one trial."),
     click.option("--budget-usd", type=float, metavar="X", help="Of the whole run."),
@@ -155,7 +157,8 @@ def _study_flags(given: Mapping[str, Any]) -> StudyFlags:
         "max_tokens",
         "timeout_s",
     )
-    return StudyFlags(**{name: given[name] for name in names}, set=given["set_"], sweep=sweep)
+    short = [(axis, given[axis]) for axis in ("base_url", "sandbox") if given.get(axis) is not None]
+    return StudyFlags(**{name: given[name] for name in names}, set=(*given["set_"], *short), sweep=sweep)
 
 
 def _study_file(selectors: tuple[str, ...]) -> Path | None:

@@ -192,7 +192,9 @@ async def make_plan(
     _check_money(study, arms)
     if to_run:
         _check_providers(arms, parts)
-    benchmarks = [await _benchmark(text, study, registry, services, arms[0]) for text in _selectors(study, registry)]
+    benchmarks = [
+        await load_benchmark(text, study, registry, services, arms[0]) for text in _selectors(study, registry)
+    ]
     if any(a.harness == "oracle" for a in arms):
         benchmarks = [await _with_oracle_note(b) for b in benchmarks]
     cells: dict[tuple[str, str], Cell] = {}
@@ -271,7 +273,7 @@ async def _harness(parts: _Parts, name: str) -> tuple[HarnessInfo, Harness, Harn
     return info, harness, await harness.probe()
 
 
-async def _benchmark(text: str, study: Study, registry: Registry, services: LocalServices, arm: Arm) -> Benchmark:
+async def load_benchmark(text: str, study: Study, registry: Registry, services: LocalServices, arm: Arm) -> Benchmark:
     """Load a benchmark's tasks and its grader, and stamp both."""
     info, selector = find_benchmark(registry, text)
     adapter: Adapter = registry.factory(info)(services, info, selector)

@@ -13,8 +13,17 @@ from attrs import evolve, frozen
 
 from evalcore.engine.fault import UNCOUNTED
 from evalcore.engine.ledger import Ledger
-from evalcore.engine.plan import Plan, base_of, close_plan, make_plan
-from evalcore.engine.runner import DEFAULT_CONCURRENCY, Observer, Progress, RunEnd, Runner, Standing, grade_stored
+from evalcore.engine.plan import Benchmark, Plan, base_of, close_plan, grading_digest, load_benchmark, make_plan
+from evalcore.engine.runner import (
+    DEFAULT_CONCURRENCY,
+    FINISHING,
+    Observer,
+    Progress,
+    RunEnd,
+    Runner,
+    Standing,
+    grade_stored,
+)
 from evalcore.engine.services import LocalServices
 from evalcore.engine.store import (
     FileBlobs,
@@ -25,6 +34,7 @@ from evalcore.engine.store import (
     read_gradings,
     read_stamp,
     repair,
+    write_grading_stamp,
 )
 from evalcore.engine.study_file import parse_study
 from evalcore.errors import FatalInfraError, RefusedError
@@ -141,47 +151,54 @@ def standing_of(path: Path, grading: str, *, refill: bool = False) -> dict[Trial
 async def regrade(path: Path, registry: Registry) -> tuple[RunStamp, str, int]:
     """Grade every executed attempt again, from the traces alone, into a new grading if the graders have changed.
 
-    Returns the stamp, the grading's digest and how many were graded. No agent and no model is called.
+    Returns the stamp, the grading's digest and how many were graded. No agent and no model is called, so neither has to
+    be there any more. Raises RefusedError if the tasks have changed.
     """
     stamp = read_stamp(path)
     lock = RunLock(path)
     services = LocalServices(registry, base_of(stamp), stamp.seed)
     try:
         repair(path)
-        plan = await make_plan(study_of(stamp), registry, services, stamp.run, to_run=False)
-        _refuse_other_tasks(stamp, plan)
-        count = await _regrade_all(path, plan)
-        await close_plan(plan)
+        services.blobs = FileBlobs(path)
+        study, arm = study_of(stamp), stamp.arms[0].arm
+        found = [await load_benchmark(b.selector, study, registry, services, arm) for b in stamp.benchmarks]
+        _refuse_other_tasks(stamp, found)
+        grading = grading_digest(found)
+        if grading != stamp.grading:
+            write_grading_stamp(path, grading, {b.selector: b.stamp.grader_stamp for b in found})
+        count = await _regrade_all(path, grading, found)
     finally:
         await services.close()
         lock.release()
-    return stamp, plan.stamp.grading, count
+    return stamp, grading, count
 
 
-def _refuse_other_tasks(stamp: RunStamp, plan: Plan) -> None:
-    for old, new in zip(stamp.benchmarks, plan.stamp.benchmarks, strict=True):
-        if old.tasks_digest != new.tasks_digest:
+def _refuse_other_tasks(stamp: RunStamp, found: list[Benchmark]) -> None:
+    for old, new in zip(stamp.benchmarks, found, strict=True):
+        if old.tasks_digest != new.stamp.tasks_digest:
             raise RefusedError(f"run {stamp.run} cannot be regraded: the tasks of {old.selector} have changed")
 
 
-async def _regrade_all(path: Path, plan: Plan) -> int:
+async def _regrade_all(path: Path, grading: str, found: list[Benchmark]) -> int:
     """Grade side by side, and commit each verdict."""
-    tasks = {(b.selector, t.id): t for b in plan.benchmarks for t in b.tasks}
-    ledger, traces = Ledger(path, plan.stamp.grading), TraceStore(path)
-    slots = asyncio.Semaphore(DEFAULT_CONCURRENCY)
+    tasks = {(b.selector, t.id): (b.grader, t) for b in found for t in b.tasks}
+    ledger, traces = Ledger(path, grading), TraceStore(path)
+    slots = asyncio.Semaphore(FINISHING)
     count = 0
 
     async def one(attempt: Attempt) -> None:
-        async with slots:
-            cell = plan.cells[attempt.key.benchmark, attempt.key.arm]
-            task = tasks[attempt.key.benchmark, attempt.key.task]
-            await ledger.graded(await grade_stored(traces, cell, task, attempt))
+        grader, task = tasks[attempt.key.benchmark, attempt.key.task]
+        try:
+            await ledger.graded(await grade_stored(traces, grader, task, attempt))
+        finally:
+            slots.release()
 
     try:
         async with asyncio.TaskGroup() as group:
             for attempt in read_attempts(path):
                 if attempt.void is None:
                     count += 1
+                    await slots.acquire()
                     group.create_task(one(attempt))
     finally:
         await ledger.close()

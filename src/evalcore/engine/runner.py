@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-from evalcore.contracts import Clock
+from evalcore.contracts import Clock, Grader
 from evalcore.engine.fault import MAX_ATTEMPTS, UNCOUNTED, backoff_s
 from evalcore.engine.ledger import Ledger
 from evalcore.engine.plan import Plan
@@ -211,7 +211,7 @@ class Runner:
     async def _finish(self, cell: Cell, task: Task, executed: Executed) -> None:
         """Commit, grade, commit."""
         attempt = await self._ledger.executed(executed.attempt, executed.lines)
-        grading = await grade_recorded(cell, task, attempt, executed.reader)
+        grading = await grade_recorded(cell.grader, task, attempt, executed.reader)
         await self._ledger.graded(grading)
         self.progress.count(attempt.key, grading.verdict.outcome)
         self.progress.done += 1
@@ -219,7 +219,7 @@ class Runner:
 
     async def _grade_stored(self, cell: Cell, task: Task, attempt: Attempt) -> None:
         """Grade what an earlier process executed."""
-        grading = await grade_stored(self._traces, cell, task, attempt)
+        grading = await grade_stored(self._traces, cell.grader, task, attempt)
         await self._ledger.graded(grading)
         self.progress.count(attempt.key, grading.verdict.outcome)
         self._tell(attempt, grading)
@@ -236,16 +236,16 @@ class Runner:
             observer(attempt, grading)
 
 
-async def grade_stored(traces: TraceStore, cell: Cell, task: Task, attempt: Attempt) -> Grading:
+async def grade_stored(traces: TraceStore, grader: Grader, task: Task, attempt: Attempt) -> Grading:
     """Grade an attempt that an earlier process executed."""
     try:
         reader = traces.read(attempt.trace)
     except InfraError as error:
         return Grading(attempt.id, Verdict("grader_error"), 0.0, error.message)
-    return await grade_recorded(cell, task, attempt, reader)
+    return await grade_recorded(grader, task, attempt, reader)
 
 
-async def grade_recorded(cell: Cell, task: Task, attempt: Attempt, reader: TraceReader) -> Grading:
+async def grade_recorded(grader: Grader, task: Task, attempt: Attempt, reader: TraceReader) -> Grading:
     """Grade from the trace alone, at once or years later: the same input, so the same verdict."""
     try:
         left = deliverable_of(reader)
@@ -253,7 +253,7 @@ async def grade_recorded(cell: Cell, task: Task, attempt: Attempt, reader: Trace
         return Grading(attempt.id, Verdict("grader_error"), 0.0, f"the trace cannot be read: {error}")
     if left is None:
         return Grading(attempt.id, Verdict("grader_error"), 0.0, "the trace holds no deliverable")
-    return await grade(cell.grader, task, attempt, *left, reader)
+    return await grade(grader, task, attempt, *left, reader)
 
 
 def trial_seed(seed: int, key: TrialKey) -> int:

@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -16,7 +16,8 @@ from evalcore.engine.ledger import sync_folder
 from evalcore.engine.records import read_attempt, read_grading
 from evalcore.errors import ConfigError, FatalInfraError, InfraError, RefusedError
 from evalcore.values.convert import from_toml, to_toml
-from evalcore.values.stamp import RunStamp
+from evalcore.values.json import JSONObject
+from evalcore.values.stamp import GradingStamp, RunStamp
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import Attempt, BlobRef, Grading, TraceRef
 
@@ -144,6 +145,19 @@ def read_attempts(path: Path) -> Iterator[Attempt]:
 def read_gradings(path: Path, grading: str) -> Iterator[Grading]:
     """Every verdict of one grading, in the order of commit; a later one of the same attempt stands."""
     return _lines(path / "gradings" / f"{grading}.jsonl", read_grading)
+
+
+def write_grading_stamp(path: Path, grading: str, graders: Mapping[str, JSONObject]) -> None:
+    """Keep beside a later grading what made it: each benchmark's grader stamp, by selector."""
+    folder = path / "gradings"
+    folder.mkdir(exist_ok=True)
+    write_durably(folder / f"{grading}.toml", to_toml(GradingStamp(grading, dict(graders))).encode())
+
+
+def read_grading_stamp(path: Path, grading: str) -> GradingStamp | None:
+    """What made a later grading; None for the grading that the run was made with."""
+    file = path / "gradings" / f"{grading}.toml"
+    return from_toml(file, GradingStamp) if file.is_file() else None
 
 
 def gradings_of(path: Path) -> list[str]:

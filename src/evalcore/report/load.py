@@ -10,7 +10,7 @@ from pathlib import Path
 from attrs import evolve
 
 from evalcore.contracts import Metric
-from evalcore.engine.store import gradings_of, read_attempts, read_gradings, read_stamp
+from evalcore.engine.store import gradings_of, read_attempts, read_grading_stamp, read_gradings, read_stamp
 from evalcore.errors import UnknownNameError
 from evalcore.report.build import ReportBuilder
 from evalcore.report.model import Report
@@ -26,7 +26,7 @@ def load_report(path: Path, grading: str | None = None, metrics: Sequence[tuple[
     """
     stamp = read_stamp(path)
     chosen = choose_grading(path, stamp, grading)
-    builder = ReportBuilder(stamp if chosen == stamp.grading else evolve(stamp, grading=chosen), metrics)
+    builder = ReportBuilder(_graded_by(path, stamp, chosen), metrics)
     with _no_collector():
         verdicts = {g.attempt: g for g in read_gradings(path, chosen)}
         for attempt in read_attempts(path):
@@ -44,6 +44,16 @@ def _no_collector() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _graded_by(path: Path, stamp: RunStamp, grading: str) -> RunStamp:
+    """The stamp, with the graders of a later grading in the place of those that the run was made with."""
+    later = read_grading_stamp(path, grading)
+    if later is None:
+        return evolve(stamp, grading=grading)
+    graders = later.graders
+    benchmarks = [evolve(b, grader_stamp=graders.get(b.selector, b.grader_stamp)) for b in stamp.benchmarks]
+    return evolve(stamp, grading=grading, benchmarks=tuple(benchmarks))
 
 
 def choose_grading(path: Path, stamp: RunStamp, wanted: str | None) -> str:

@@ -97,7 +97,7 @@ def _rejected(most: int, share: float, alpha: float) -> NDArray[float64]:
     import numpy as np
     from scipy.special import bdtr
 
-    m = np.arange(most + 1.0)
+    m = np.arange(most + 1)
     critical, reach = np.full(most + 1, -1.0), -1
     for count in range(most + 1):
         # The largest minority that is significant grows by at most one with each discordant task.

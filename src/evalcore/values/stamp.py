@@ -45,6 +45,14 @@ class BenchmarkStamp:
 
 
 @frozen
+class GradingStamp:
+    """What made a grading that came after the run: each benchmark's grader, by selector."""
+
+    grading: str
+    graders: Mapping[str, JSONObject]
+
+
+@frozen
 class GroupStamp:
     """A group that the study names: its members by selector, with their weights."""
 

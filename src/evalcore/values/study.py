@@ -78,11 +78,11 @@ class Study:
 
     @property
     def digest(self) -> str:
-        """sha256 of the study as written, its name left out."""
+        """sha256 of the study as written, without its name and its budget: neither changes a result."""
         whole = self.as_json()
         head = whole["study"]
         assert isinstance(head, dict)
-        return digest({**whole, "study": {k: v for k, v in head.items() if k != "name"}})
+        return digest({**whole, "study": {k: v for k, v in head.items() if k not in ("name", "budget_usd")}})
 
 
 def _present(limits: Limits) -> JSONObject:

@@ -198,9 +198,7 @@ def _command(wanted: Any, left: Left) -> str | None:
         return None
     ended = f"signal {seen['signal']}" if seen["exit_code"] is None else f"exit {seen['exit_code']}"
     said = str(seen["stderr"] or seen["stdout"]).strip()[-200:]
-    return (
-        f"ended with {ended}, expected exit {expected}: {said}" if said else f"ended with {ended}, expected {expected}"
-    )
+    return f"ended with {ended}, not {expected}" + (f": {said}" if said else "")
 
 
 # ── how it went ──────────────────────────────────────────────────────────────────────────────────────────────────────
