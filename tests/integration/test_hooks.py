@@ -51,7 +51,7 @@ def ran(what: Study, folder: Path, found: Registry | None = None) -> Path:
     async def main() -> None:
         services = LocalServices(using, folder)
         plan = await make_plan(what, using, services, "r")
-        end = await start(plan, folder / "r", using, services, RunOptions())
+        end = await start(plan, folder / "r", using, services, RunOptions(concurrency=1))
         assert end.exit_code == 0, end
         await services.close()
 

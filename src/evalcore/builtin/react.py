@@ -132,7 +132,7 @@ def _ended(message: JSONObject, response: JSONObject, answer: str | None) -> Har
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
         return HarnessExit(refusal, "refused", evidence={"detail": "the model refused"})
-    choices = response.get("choices") if isinstance(response, dict) else None
+    choices = response.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     reason = first.get("finish_reason") if isinstance(first, dict) else None
     return HarnessExit(answer, evidence={"finish_reason": reason})

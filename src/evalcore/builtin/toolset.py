@@ -10,7 +10,7 @@ The configuration, all but `tools` optional (the effect language is in `docs/sui
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalcore.contracts import Driver, OpenTrial, ToolResult, text_result
@@ -83,7 +83,7 @@ class ToolsetEpisode:
         """What the tool answers, as text; an unknown one, or arguments that are no object, are the caller's error."""
         if self._closed:
             return text_result("the trial is over", error=True)
-        if all(spec.name != name for spec in self._declared.specs):
+        if name not in self._declared.names:
             return text_result(f"unknown tool: {name}", error=True)
         if not isinstance(arguments, dict):
             return text_result(f"arguments must be an object, not {type(arguments).__name__}", error=True)
@@ -129,34 +129,36 @@ class Declared(NamedTuple):
     """Tools as they are served. `texts` holds the declared results as they are sent, `effects` what calls do."""
 
     specs: tuple[ToolSpec, ...]
+    names: KeysView[str]
     texts: Mapping[str, str]
     effects: Mapping[str, Effect]
 
 
 def read_tools(raw: JSONValue, *, where: str, faults: Faults) -> Declared:
     """The tools of a list of `{name, description?, input_schema?, output_schema?, result?, effect?}`."""
-    specs: list[ToolSpec] = []
+    specs: dict[str, ToolSpec] = {}
     texts: dict[str, str] = {}
     effects: dict[str, Effect] = {}
     if not isinstance(raw, list):
         faults.add(where, f"expected an array of tools, got {described(raw)}")
         raw = []
-    names: set[str] = set()
     for index, tool in enumerate(raw):
-        if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str) or not name or name in names:
+        if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str) or not name or name in specs:
             _misnamed(tool, item_path(where, index), faults)
             continue
-        names.add(name)
-        specs.append(_spec(name, tool, where, index, faults))
-        result, effect = tool.get("result"), tool.get("effect")
-        if result is not None:
-            texts[name] = _said(result)
-        if effect is not None:
+        get = tool.get
+        description, schema, output = get("description", ""), get("input_schema"), get("output_schema")
+        if type(description) is not str or type(schema) is not dict or output is not None:
+            description, schema, output = _checked(description, schema, output, item_path(where, index), faults)
+        specs[name] = ToolSpec(name, description, schema, output)
+        if (result := get("result")) is not None:
+            texts[name] = result if type(result) is str else _said(result)
+        if (effect := get("effect")) is not None:
             from evalcore.builtin.toolset_syntax import read_effect
 
             place = key_path(item_path(where, index), "effect")
-            effects[name] = read_effect(effect, where=place, faults=faults, arguments=arguments_of(specs[-1]))
-    return Declared(tuple(specs), texts, effects)
+            effects[name] = read_effect(effect, where=place, faults=faults, arguments=arguments_of(specs[name]))
+    return Declared(tuple(specs.values()), specs.keys(), texts, effects)
 
 
 def _misnamed(tool: JSONValue, where: str, faults: Faults) -> None:
@@ -169,19 +171,21 @@ def _misnamed(tool: JSONValue, where: str, faults: Faults) -> None:
         faults.add(key_path(where, "name"), "missing: expected text")
 
 
-def _spec(name: str, tool: JSONObject, where: str, index: int, faults: Faults) -> ToolSpec:
-    description, schema, output = tool.get("description", ""), tool.get("input_schema"), tool.get("output_schema")
+def _checked(
+    description: JSONValue, schema: JSONValue, output: JSONValue, where: str, faults: Faults
+) -> tuple[str, JSONObject, JSONObject | None]:
+    """What a tool says of itself, each part replaced by a plain one where it is left out or wrong."""
     if not isinstance(description, str):
-        faults.add(f"{item_path(where, index)}.description", f"expected text, got {described(description)}")
+        faults.add(f"{where}.description", f"expected text, got {described(description)}")
         description = ""
     if not isinstance(schema, dict):
         if schema is not None:
-            faults.add(f"{item_path(where, index)}.input_schema", f"expected a JSON Schema, got {described(schema)}")
+            faults.add(f"{where}.input_schema", f"expected a JSON Schema, got {described(schema)}")
         schema = {"type": "object", "properties": {}}
     if output is not None and not isinstance(output, dict):
-        faults.add(f"{item_path(where, index)}.output_schema", f"expected a JSON Schema, got {described(output)}")
+        faults.add(f"{where}.output_schema", f"expected a JSON Schema, got {described(output)}")
         output = None
-    return ToolSpec(name, description, schema, output)
+    return description, schema, output
 
 
 def arguments_of(spec: ToolSpec) -> frozenset[str] | None:

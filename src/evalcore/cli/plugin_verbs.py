@@ -98,5 +98,5 @@ def _may_have_verbs(module: str) -> bool:
 def _find(name: str, search: Sequence[str] | None) -> ModuleSpec | None:
     try:
         return PathFinder.find_spec(name, search)
-    except (ImportError, ValueError):
+    except (ImportError, KeyError, ValueError):  # KeyError: within a namespace package that nobody has imported
         return None

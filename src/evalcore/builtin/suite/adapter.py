@@ -37,6 +37,7 @@ class SuiteAdapter:
         self._source = selector.parameter
         self._path = services.base / Path(selector.parameter).expanduser()
         self._read: Suite | None = None
+        self._date = ""  # when the file was last changed
         self._tasks: dict[str, SuiteTask] = {}
         self._has_gold = False
         self._checked = False
@@ -45,6 +46,7 @@ class SuiteAdapter:
         """The file. Raises ConfigError with every fault."""
         if self._read is None:
             self._read = read_suite(self._path, self._source)
+            self._date = f"{datetime.fromtimestamp(self._path.stat().st_mtime, UTC):%Y-%m-%d}"
             self._tasks = {one.task.id: one for one in self._read.tasks}
             self._has_gold = all(one.gold is not None for one in self._read.tasks)
         return self._read
@@ -52,11 +54,10 @@ class SuiteAdapter:
     async def dataset(self) -> Dataset:
         """The file itself, at the version that its bytes are."""
         sha256 = self._suite().sha256
-        changed = datetime.fromtimestamp(self._path.stat().st_mtime, UTC)
         return Dataset(
             name=self._path.stem,
             version=sha256[:12],
-            date=f"{changed:%Y-%m-%d}",
+            date=self._date,
             licence="not stated",
             source=self._source,
             files={self._path.name: sha256},
@@ -80,7 +81,7 @@ class SuiteAdapter:
         raise ConfigError(
             f"{self._source}: {len(needy)} of {len(tasks)} tasks work on files or commands, and no sandbox is named",
             faults=faults,
-            hint="--set sandbox=none runs them in a folder on this machine, with no wall around it; "
+            hint="--sandbox none runs them in a folder on this machine, with no wall around it: "
             "look at their commands first",
         )
 

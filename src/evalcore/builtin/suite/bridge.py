@@ -31,7 +31,7 @@ class SuiteBridge:
         """An episode, its files in place. Raises ConfigError unless the sandbox was demanded by name."""
         folder = _table(spec.config.get("folder"))
         if folder.get("sandbox") != "none":
-            raise ConfigError("the task needs a sandbox, and none was demanded", hint="--set sandbox=none")
+            raise ConfigError("the task needs a sandbox, and none was demanded", hint="--sandbox none")
         tools = {key: value for key, value in spec.config.items() if key != "folder"}
         toolset = await self._toolset.open(BridgeSpec("toolset", tools), trial)
         sandbox = await self._sandboxes.open(SandboxSpec("none"))

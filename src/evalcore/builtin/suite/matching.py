@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from evalcore.builtin.toolset_values import same
-from evalcore.values.faults import key_path, literal
-from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.faults import key_path
+from evalcore.values.json import JSONObject, JSONValue, exact_text
 from evalcore.values.task import Call
 
+_SHOWN: Final = 80  # characters of a value that a reason repeats
 _PUNCTUATION: Final = str.maketrans("", "", " ,./-_*^")
 _SPACE: Final = re.compile(r"\s+")
 
@@ -94,7 +95,7 @@ def first_difference(actual: JSONValue, wanted: JSONValue, where: str) -> str | 
     """
     if isinstance(wanted, dict):
         if not isinstance(actual, dict):
-            return f"{where} is {literal(actual)}, not an object"
+            return f"{where} is {_shown(actual)}, not an object"
         for key, value in wanted.items():
             if key not in actual:
                 return f"{key_path(where, key)} is missing"
@@ -103,7 +104,13 @@ def first_difference(actual: JSONValue, wanted: JSONValue, where: str) -> str | 
         return None
     if isinstance(wanted, list):
         if not isinstance(actual, list) or len(actual) != len(wanted):
-            return f"{where} is {literal(actual)}, expected {literal(wanted)}"
+            return f"{where} is {_shown(actual)}, expected {_shown(wanted)}"
         pairs = enumerate(zip(actual, wanted, strict=True))
         return next((d for i, (a, w) in pairs if (d := first_difference(a, w, f"{where}[{i}]")) is not None), None)
-    return None if same(actual, wanted) else f"{where} is {literal(actual)}, expected {literal(wanted)}"
+    return None if same(actual, wanted) else f"{where} is {_shown(actual)}, expected {_shown(wanted)}"
+
+
+def _shown(value: JSONValue) -> str:
+    """A value as JSON, cut where it is long."""
+    text = exact_text(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,1 @@
+"""A benchmark to copy: feed the animals of a small zoo."""
