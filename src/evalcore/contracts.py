@@ -145,6 +145,13 @@ class Adapter(Protocol):
     async def gold(self, task: Task) -> Gold | None: ...
 
 
+@runtime_checkable
+class CheckedAdapter(Protocol):
+    """An adapter that can tell before a run that these arms could not do these tasks. `check` raises ConfigError."""
+
+    def check(self, tasks: Sequence[Task], arms: Sequence[Arm]) -> None: ...
+
+
 class JudgeReplies(Protocol):
     """Recorded replies of a judge model, by request; a grader asks here and never a model."""
 
@@ -346,7 +353,7 @@ class Transform(Protocol):
 
 
 class Renderer(Protocol):
-    """Writes a run in some other format below `out`; returns the files. Raises ConfigError if there is nothing to write."""
+    """Writes a run in some other format below `out`; returns the files. Raises ConfigError if there is nothing to do."""
 
     def render(self, run: Path, out: Path) -> Sequence[Path]: ...
 

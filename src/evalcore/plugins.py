@@ -101,7 +101,7 @@ class Registry:
             self.failures.append(PluginFailure(ref, "validate", str(error).replace("\n", " ")))
             return
         for hook, infos in described.items():
-            self._found[hook].update({info.name: Registered(info, ref.name) for info in infos})
+            self._found[hook].update({_key(info): Registered(info, ref.name) for info in infos})
         self.plugins.append(ref)
 
     def _check_hooks(self, ref: PluginRef, module: object) -> None:
@@ -129,7 +129,7 @@ class Registry:
             if not isinstance(info, kinds):
                 wanted = " or ".join(k.__name__ for k in KINDS[hook])
                 raise _invalid(ref, f"{hook} must return {wanted}, not {type(info).__name__}")
-            name: str = info.name
+            name = _key(info)
             if (other := self._found[hook].get(name)) is not None:
                 raise _invalid(ref, f"{hook}: {name!r} is already registered by {other.plugin!r}")
             if name in own:
@@ -152,6 +152,9 @@ class Registry:
         known = self.all(kind)
         if name in known:
             return known[name]
+        for key, info in known.items():
+            if key.endswith(f"/{name}"):  # an axis of one part: the first that has one of that name
+                return info
         nearest = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
         blamed = [f for f in self.failures if name.startswith(f.ref.name)]
         hint = str(blamed[0]) if blamed else self._provider_hint(kind, nearest)
@@ -181,6 +184,12 @@ class Registry:
                 hint="`evalcore plugins` shows which distribution it comes from",
             ) from error
         return found
+
+
+def _key(info: Any) -> str:
+    """What a descriptor is registered under: its name, which for an axis of one part is that part's own."""
+    name: str = info.name
+    return f"{info.of}/{name}" if isinstance(info, d.AxisInfo) and info.of else name
 
 
 def _invalid(ref: PluginRef, message: str) -> PluginError:

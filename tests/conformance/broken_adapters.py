@@ -22,6 +22,8 @@ from evalcore.values.task import Assignment, BridgeSpec, Dataset, Gold, GoldCall
 from evalcore.values.trial import Deliverable, Evidence, Verdict
 
 counter = itertools.count()
+TUPLE: Any = ("Bern",)
+NUMBERED: Any = {1: "one"}
 PINNED = Dataset("toy", "1", "2026-01-01", "CC0-1.0", "made up", files={"tasks.json": "0" * 64})
 
 
@@ -43,7 +45,8 @@ class AdapterCase(AdapterConformance):
 
     @pytest.fixture
     def grader(self) -> Grader:
-        return self.grader_class()
+        grader: Grader = self.grader_class()
+        return grader
 
 
 def with_dataset(dataset: Dataset) -> Any:
@@ -191,12 +194,12 @@ class TestTasksOfThisAdapter(AdapterCase):
 
 class TestTupleInData(AdapterCase):
     breaks, says = "test_tasks_are_json", "$.cities is of type tuple, no JSON"
-    adapter_class = with_tasks(lambda tasks: [evolve(t, data={**t.data, "cities": ("Bern",)}) for t in tasks])
+    adapter_class = with_tasks(lambda tasks: [evolve(t, data={**t.data, "cities": TUPLE}) for t in tasks])
 
 
 class TestKeyThatIsNoText(AdapterCase):
     breaks, says = "test_tasks_are_json", "has the key 1, no text"
-    adapter_class = with_tasks(lambda tasks: [evolve(t, reference={1: "one"}) for t in tasks])
+    adapter_class = with_tasks(lambda tasks: [evolve(t, reference=NUMBERED) for t in tasks])
 
 
 class TestRequiresWhatComesLater(AdapterCase):

@@ -25,7 +25,7 @@ class BridgeCase(BridgeConformance):
     plugins = ("tests.conformance.parts",)
     kind = "shelf"
     config: ClassVar[JSONObject] = {"things": ["cup"]}
-    calls = (Call("put", {"thing": "book"}), Call("look", {}))
+    calls: ClassVar[Sequence[Call]] = (Call("put", {"thing": "book"}), Call("look", {}))
     episode: ClassVar[Any] = ShelfEpisode
     breaks: ClassVar[str]
     says: ClassVar[str]

@@ -39,7 +39,8 @@ class GraderBroken(GraderConformance):
 
     @pytest.fixture
     def make_grader(self) -> Callable[[], Grader]:
-        return self.grader_class
+        makes: Callable[[], Grader] = self.grader_class
+        return makes
 
 
 def giving(**changes: Any) -> Any:

@@ -27,7 +27,8 @@ class MetricCase(MetricConformance):
 
     @pytest.fixture
     def measure(self) -> Metric:
-        return self.metric_class()
+        metric: Metric = self.metric_class()
+        return metric
 
 
 def valued(value: Any) -> Any:

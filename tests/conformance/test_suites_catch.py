@@ -65,6 +65,10 @@ def test_every_rule_has_a_part_that_breaks_it(suite: str) -> None:
     assert rules == broken_rules
 
 
+def test_a_failure_shows_the_values_as_pytest_does_in_a_test_file(failures: Mapping[tuple[str, str], str]) -> None:
+    assert "assert 'nobody' in {" in failures["TestGraderNobodyHas", "test_it_is_described"]
+
+
 def test_names_of_broken_parts_are_their_own() -> None:
     names = [part.__name__ for part in CASES]
     assert len(names) == len(set(names))

@@ -1,4 +1,5 @@
 """The one mapping from the function names of `statistics.json` to evalcore's functions; its `about` asks for it."""
+# ruff: noqa: PLW0108  a lambda here gives arguments the oracle's names
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from evalcore.stats.margins import non_inferiority, tost
 from evalcore.stats.mcnemar import Discordant, mcnemar_exact, mcnemar_midp, newcombe_10
 from evalcore.stats.means import t_interval
 from evalcore.stats.multiplicity import benjamini_hochberg, holm
-from evalcore.stats.paired import paired_mean, paired_t
+from evalcore.stats.paired import paired_t
 from evalcore.stats.pareto import pareto_front, pareto_hull
 from evalcore.stats.passk import pass_at_k, pass_at_k_mean, pass_hat_k, pass_hat_k_mean
 from evalcore.stats.power import Design, detectable_by_cores, detectable_difference, power_t, tasks_needed
@@ -160,9 +161,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     # intervals
     "ci_wilson": _of_counts(wilson),
     "ci_wilson_neff": _ci_wilson_neff,
-    "ci_wilson_neff_t": lambda fixture, conf: _bounds(
-        clustered_wilson(_means(fixture), _count(fixture), level=conf)
-    ),
+    "ci_wilson_neff_t": lambda fixture, conf: _bounds(clustered_wilson(_means(fixture), _count(fixture), level=conf)),
     "ci_task_means_t": lambda fixture, conf: _bounds(t_interval(_means(fixture), level=conf)),
     "ci_clopper_pearson": _of_counts(clopper_pearson),
     "cp_upper_one_sided": lambda successes, n, conf: clopper_pearson_upper(successes, n, conf),

@@ -225,7 +225,7 @@ def test_calls_side_by_side_keep_their_numbers() -> None:
         await asyncio.sleep(0.02 * (4 - context.call))
         if context.call == 2:
             raise AgentError("400")
-        return {"n": context.call}
+        return {"choices": [{}], "n": context.call}
 
     wire = Wire(slow_first)
 
@@ -234,7 +234,7 @@ def test_calls_side_by_side_keep_their_numbers() -> None:
         return await asyncio.gather(*sent, return_exceptions=True)
 
     answers = asyncio.run(all_())
-    assert (answers[0], answers[2]) == ({"n": 1}, {"n": 3})
+    assert [answers[n]["n"] for n in (0, 2)] == [1, 3]
     assert {e["call"]: e["body"]["n"] for e in wire.events("model.response")} == {1: 1, 3: 3}
     assert [e["call"] for e in wire.events("model.error")] == [2]
 
@@ -294,6 +294,16 @@ def test_a_response_that_is_no_object_is_the_providers_failure(response: Any) ->
     (answer,) = Wire(nonsense).send({"messages": []})
     assert isinstance(answer, InfraError)
     assert f"answered {type(response).__name__}, no object" in answer.message
+
+
+@pytest.mark.parametrize("response", [{}, {"choices": []}, {"choices": "x"}, {"choices": [5]}, {"error": "quota"}])
+def test_a_response_without_choices_is_the_providers_failure(response: Any) -> None:
+    async def nonsense(body: JSONObject, context: CallContext) -> Any:
+        return response
+
+    (answer,) = Wire(nonsense).send({"messages": []})
+    assert isinstance(answer, InfraError)
+    assert "answered without choices" in answer.message
 
 
 def test_a_limit_refuses_before_anything_is_sent_or_recorded() -> None:

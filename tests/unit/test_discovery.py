@@ -24,7 +24,7 @@ def put(folder: Path, info: str, entry_points: str, about: str = "Name: zoo\nVer
 
 
 def as_importlib(path: list[str], group: str) -> list[tuple[str, str, str]]:
-    found = {}
+    found: dict[str, metadata.Distribution] = {}
     for distribution in metadata.distributions(path=path):
         found.setdefault(distribution.metadata["Name"].lower().replace("-", "_"), distribution)
     return sorted((d.name, e.name, e.value) for d in found.values() for e in d.entry_points if e.group == group)

@@ -75,10 +75,21 @@ def test_the_built_in_parts_come_through_the_same_hooks() -> None:
             "not str",
         ),
         (GOOD.replace("return", "raise ValueError('boom') #"), "validate", "ValueError: boom"),
+        (GOOD.replace("return [", "return 2 * ["), "validate", "'zoo-feeding' is there twice"),
         (GOOD.replace("zoo-feeding", "Zoo Feeding"), "validate", "'name' must match"),
         (GOOD.replace("()", "(surplus)"), "validate", "surplus"),
     ],
-    ids=["raises", "exits", "no Python", "unknown hook", "wrong type", "hook raises", "bad name", "surplus argument"],
+    ids=[
+        "raises",
+        "exits",
+        "no Python",
+        "unknown hook",
+        "wrong type",
+        "hook raises",
+        "twice",
+        "bad name",
+        "surplus argument",
+    ],
 )
 def test_a_broken_plugin_says_at_which_stage_and_why(install: Install, code: str, stage: str, said: str) -> None:
     install("zoo", code)

@@ -36,6 +36,7 @@ F1_MEANS = [statistics.fmean(scores) for scores in F1.values()]
 
 # ── the reference values ─────────────────────────────────────────────────────────────────────────────────────────────
 
+
 def _oracle() -> dict[str, Any]:
     return json.loads(oracle_path("oracles", "statistics.json").read_text(encoding="utf-8"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, get_args
 
 import pytest
@@ -201,7 +202,7 @@ def test_ranges_of_values_agree_with_the_interval_at_each(rows: list[tuple[float
     solved, cost = [s for s, _ in rows], [c for _, c in rows]
     ranges = value_ranges(solved, cost)
     assert ranges[0].low == 0.0 and ranges[-1].high is None
-    assert all(a.high == b.low and a.worth != b.worth for a, b in zip(ranges, ranges[1:], strict=False))
+    assert all(a.high == b.low and a.worth != b.worth for a, b in pairwise(ranges))
     inside = next(r for r in ranges if r.low <= at and (r.high is None or at <= r.high))
     interval = net_benefit_interval(solved, cost, at)
     if interval.low is None or interval.high is None or min(abs(interval.low), abs(interval.high)) < 1e-6:

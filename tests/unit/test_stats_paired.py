@@ -17,10 +17,12 @@ from evalcore.stats.margins import margin_level, non_inferiority, tost
 from evalcore.stats.mcnemar import NEWCOMBE_10, Discordant, mcnemar_exact, mcnemar_midp, newcombe_10
 from evalcore.stats.multiplicity import benjamini_hochberg, holm
 from evalcore.stats.paired import (
+    MCNEMAR,
     NOTHING_IN_COMMON,
     PAIRED_T,
     UNSEEN,
     difference_interval,
+    difference_test,
     pair,
     paired_interval,
     paired_mean,
@@ -93,6 +95,19 @@ def test_single_trials_get_newcombes_interval() -> None:
     assert not clustered.single and difference_interval(clustered).reason == "one cluster"
 
 
+def test_the_test_fits_the_trials() -> None:
+    repeats = pair(A, B)
+    assert difference_test(repeats, seed=0).p == 0.125
+    assert difference_test(repeats, seed=0).method == "sign flips of clusters, every one of 2^6"
+    many = pair({f"{i}": (1, 0) for i in range(25)}, {f"{i}": (0, i % 2) for i in range(25)})
+    assert difference_test(many, seed=3).method == "sign flips of clusters (9,999 draws, seed 3)"
+    single = pair({f"{i}": (float(i < 20),) for i in range(40)}, {f"{i}": (float(i < 8),) for i in range(40)})
+    found = difference_test(single, seed=0)
+    assert (found.p, found.method, found.mid_p) == (mcnemar_exact(12, 0), MCNEMAR, mcnemar_midp(12, 0))
+    with pytest.raises(ValueError, match="no task in common"):
+        difference_test(pair({"x": (1,)}, {"y": (1,)}), seed=0)
+
+
 def test_clusters_of_several_tasks_count_once() -> None:
     # Three tasks that always move together say no more than one.
     d = [0.0, 0.25, 0.5, 1.0]
@@ -151,7 +166,8 @@ def test_pairing_is_millers_correlation_formula(a: list[float], rest: list[float
 @given(st.lists(thirds, min_size=1, max_size=9))
 def test_the_exact_p_counts_every_sign_vector(d: list[float]) -> None:
     observed = abs(sum(d))
-    totals = [abs(sum(s * x for s, x in zip(signs, d, strict=True))) for signs in itertools.product((1, -1), repeat=len(d))]
+    flips = itertools.product((1, -1), repeat=len(d))
+    totals = [abs(sum(s * x for s, x in zip(signs, d, strict=True))) for signs in flips]
     assert sign_flip(d, seed=0).p == sum(t >= observed - 1e-9 for t in totals) / len(totals)
 
 

@@ -182,12 +182,13 @@ def _isolation(registry: Registry) -> Iterator[Finding]:
             found.append("user namespaces")
     except (OSError, ValueError):
         pass
-    kinds = [f"{name} ({info.isolation})" for name, info in registry.all(SandboxInfo).items()]
+    sandboxes = registry.all(SandboxInfo).items()
+    kinds = [f"{name} ({info.isolation})" for name, info in sandboxes if info.isolation != "none"]
     machine = f"this machine has {', '.join(found) or 'none'}"
     if kinds:
         yield Finding("isolation", "ok", f"sandboxes: {', '.join(kinds)}; {machine}")
     else:
-        yield Finding("isolation", "note", f"no sandbox is installed: agents run with isolation none; {machine}")
+        yield Finding("isolation", "note", f"no sandbox that isolates is installed: agents run with isolation none; {machine}")
 
 
 def _keys(registry: Registry, session: Session) -> Iterator[Finding]:

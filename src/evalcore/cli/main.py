@@ -27,6 +27,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "list": ("evalcore.cli.list:list_", "List benchmarks, harnesses, models and all else installed."),
         "show": ("evalcore.cli.show:show", "Show a benchmark, a task, a harness, or a run."),
     },
+    "Wires": {
+        "mcp-stdio": ("evalcore.cli.mcp_stdio:mcp_stdio", "Serve a trial's tools on standard input and output."),
+    },
     "Set up": {
         "setup": ("evalcore.cli.setup:setup", "Install the upstream code that benchmarks need."),
         "doctor": ("evalcore.cli.doctor:doctor", "Check this machine and this installation."),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import click
 
 from evalcore.cli.execution import print_report, read_back
@@ -13,6 +11,7 @@ from evalcore.cli.resume import RUN
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
 from evalcore.engine import run as engine
+from evalcore.engine.loop import run_to_end
 from evalcore.errors import InfraError
 from evalcore.report.words import plural
 
@@ -27,7 +26,7 @@ def regrade(session: Session, *, run: str, json: bool | None) -> int:
     DIGEST` shows it again.
     """
     path = session.run_path(run)
-    stamp, grading, count = asyncio.run(engine.regrade(path, session.registry()))
+    stamp, grading, count = run_to_end(engine.regrade(path, session.registry()))
     report = read_back(path, session.registry(), grading)
     same = "with the same graders" if grading == stamp.grading else f"into the new grading {grading}"
     if json:

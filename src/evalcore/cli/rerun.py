@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from evalcore.cli.execution import Manner, ask, costly, finish, fresh, interrupt
 from evalcore.cli.resume import CONCURRENCY, QUIET, RUN, YES
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
+from evalcore.engine.loop import run_to_end
 from evalcore.engine.plan import base_of, close_plan, make_plan
 from evalcore.engine.run import start, study_of
 from evalcore.engine.runner import RunEnd
@@ -51,7 +51,7 @@ def rerun(
     named = settings.out / (settings.name or default_run_name(study, SystemClock().now()))
     path = named if settings.name else fresh(named)
     with interruptible(path):
-        end = asyncio.run(_carry_out(session, stamp, study, path, manner))
+        end = run_to_end(_carry_out(session, stamp, study, path, manner))
     return finish(path, end, session.registry(), manner)
 
 

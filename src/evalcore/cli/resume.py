@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
 from evalcore.engine import run as engine
 from evalcore.engine.fault import MAX_ATTEMPTS
+from evalcore.engine.loop import run_to_end
 from evalcore.engine.store import read_attempts, read_gradings, read_stamp
 from evalcore.report.words import plural
 from evalcore.values.stamp import RunStamp
@@ -53,7 +53,7 @@ def resume(
         ask(costly(arms, engine.study_of(stamp), session.registry()), manner)
     options_ = run_options(path, manner, _counts(path, stamp))
     with interruptible(path):
-        _, end, notes = asyncio.run(engine.resume(path, session.registry(), options_, only_errors=only_errors))
+        _, end, notes = run_to_end(engine.resume(path, session.registry(), options_, only_errors=only_errors))
     for note in notes:
         manner.tell(f"repaired: {note}")
     return finish(path, end, session.registry(), manner)

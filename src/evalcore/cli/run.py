@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from evalcore.cli.execution import (
 )
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import HOW, JSON, WHAT, Request, options, read_request
+from evalcore.engine.loop import run_to_end
 from evalcore.engine.plan import close_plan, make_plan
 from evalcore.engine.run import start
 from evalcore.engine.runner import RunEnd
@@ -44,7 +44,7 @@ def run(session: Session, **given: Any) -> int:
         preface = f"{explain_controls(request.study.benchmarks, session)}\n\n"
     path = _path(request)
     with interruptible(path):
-        end = asyncio.run(_carry_out(session, request, path, manner, preface))
+        end = run_to_end(_carry_out(session, request, path, manner, preface))
     return finish(path, end, session.registry(), manner)
 
 

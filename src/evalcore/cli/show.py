@@ -18,7 +18,7 @@ from evalcore.contracts import Adapter, Closable
 from evalcore.engine.selectors import find_benchmark, parse_selector
 from evalcore.engine.services import LocalServices
 from evalcore.engine.store import STAMP, read_stamp
-from evalcore.errors import ToolkitError, UnknownNameError
+from evalcore.errors import ConfigError, ToolkitError, UnknownNameError
 from evalcore.plugins import Registry
 from evalcore.report.words import plural
 from evalcore.values.arm import Arm
@@ -48,7 +48,7 @@ def show(session: Session, *, name: str, task: str | None, gold: bool, json: boo
         _show_run(path, as_json=bool(json))
         return 0
     registry = session.registry()
-    if task is not None or parse_selector(name).name in registry.all(AdapterInfo):
+    if task is not None or _names_a_benchmark(registry, name):
         content = asyncio.run(_benchmark(registry, name, task, gold=gold))
     else:
         content = _described(registry, name)
@@ -59,21 +59,29 @@ def show(session: Session, *, name: str, task: str | None, gold: bool, json: boo
 # ── descriptors ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _names_a_benchmark(registry: Registry, name: str) -> bool:
+    try:
+        return parse_selector(name).name in registry.all(AdapterInfo)
+    except ConfigError:
+        return False
+
+
 def _described(registry: Registry, name: str) -> JSONObject:
     """Every descriptor of that name: two kinds may share one. Raises UnknownNameError."""
-    found = [(word, kind) for word, kind in KINDS.items() if name in registry.all(kind)]
+    every = [(word, kind, key, info) for word, kind in KINDS.items() for key, info in registry.all(kind).items()]
+    found = [(word, kind, key, info) for word, kind, key, info in every if name in (key, info.name)]
     if not found:
-        known = {n for kind in KINDS.values() for n in registry.all(kind)}
+        known = {key for *_, key, _ in every}
         hint = "`evalcore list` shows everything installed; a run is named by its folder"
         raise UnknownNameError("name", name, nearest=nearest(name, known), hint=hint)
-    parts = [_fields(registry, word, kind, registry.all(kind)[name]) for word, kind in found]
-    return parts[0] if len(parts) == 1 else {part["kind"]: part for part in parts}  # type: ignore[misc]
+    parts = {f"{word} {key}": _fields(registry, word, kind, key, info) for word, kind, key, info in found}
+    return next(iter(parts.values())) if len(parts) == 1 else {**parts}
 
 
-def _fields(registry: Registry, word: str, kind: type, info: Any) -> JSONObject:
+def _fields(registry: Registry, word: str, kind: type, key: str, info: Any) -> JSONObject:
     head: JSONObject = {"kind": word, "name": info.name, "summary": info.summary}
     rest = {a.name: unstructure(getattr(info, a.name)) for a in attrs.fields(kind) if a.name not in head}
-    return {**head, "plugin": registry.plugin_of(kind, info.name), **rest}
+    return {**head, "plugin": registry.plugin_of(kind, key), **rest}
 
 
 # ── benchmarks and tasks ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -90,7 +98,7 @@ async def _benchmark(registry: Registry, text: str, task: str | None, *, gold: b
         except ToolkitError as error:
             tell(f"its tasks cannot be shown yet: {error.message}" + (f"; {error.hint}" if error.hint else ""))
             contents = {}
-        return _fields(registry, "benchmarks", AdapterInfo, info) | contents
+        return _fields(registry, "benchmarks", AdapterInfo, info.name, info) | contents
     finally:
         await services.close()
 

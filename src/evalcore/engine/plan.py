@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 
 from attrs import define, evolve, field, frozen
@@ -17,6 +18,7 @@ from evalcore import API_VERSION, __version__
 from evalcore.contracts import (
     Adapter,
     Bridge,
+    CheckedAdapter,
     CheckedProvider,
     Closable,
     Grader,
@@ -46,8 +48,10 @@ from evalcore.values.faults import nearest
 from evalcore.values.json import JSONObject, JSONValue, digest
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp, GroupStamp, RunStamp
 from evalcore.values.study import BenchmarkChoice, Study
-from evalcore.values.task import GoldAnswer, GoldCalls, Task
+from evalcore.values.task import GoldAnswer, GoldCalls, Limits, Task
 from evalcore.values.trial import TrialKey
+from evalcore.wires.gateway.prices import VARIABLE as PRICES
+from evalcore.wires.gateway.prices import ModelPrice, PriceList
 
 
 @frozen
@@ -108,11 +112,28 @@ class Plan:
         tokens = _sum_or_none(n * limits.tokens if limits.tokens else None for n, limits in models)
         if tokens is None:
             notes.append("tokens are not bounded: `--max-tokens N` bounds each trial")
-        cost = self.study.budget_usd if models else 0.0
+        cost = self._cost_at_most() if models else 0.0
+        rows = self.stamp.prices.get("models")
+        for key, row in rows.items() if isinstance(rows, dict) else ():
+            if isinstance(row, dict) and "unknown" in row:
+                notes.append(f"no price is known for {key}: {row['unknown']}")
         if cost is None:
             notes.append("money is not bounded: `--budget-usd X` bounds the run")
         wall = _sum_or_none(n * limits.wall_s if limits.wall_s else None for n, limits, _ in trials)
         return Projection(sum(n for n, *_ in trials), sum(n for n, _ in models), tokens, cost, wall, tuple(notes))
+
+    def _cost_at_most(self) -> float | None:
+        """The budget; or what all tokens that the limits allow would cost, where that is known and less."""
+        limits = {b.selector: (len(b.tasks) * self.study.repeats, b.stamp.limits.tokens) for b in self.benchmarks}
+        bounds = [self.study.budget_usd] if self.study.budget_usd is not None else []
+        dearest = 0.0
+        for (selector, _), cell in self.cells.items():
+            if cell.provider is not None:
+                trials, tokens = limits[selector]
+                if cell.price is None or tokens is None:
+                    return min(bounds, default=None)
+                dearest += trials * cell.price.at_most(tokens)
+        return min([*bounds, dearest])
 
 
 def _sum_or_none(values: Iterator[float | None]) -> int | None:
@@ -179,22 +200,33 @@ class _Bridges(Mapping[str, Bridge]):
 
 
 async def make_plan(
-    study: Study, registry: Registry, services: LocalServices, run: str, *, to_run: bool = True
+    study: Study,
+    registry: Registry,
+    services: LocalServices,
+    run: str,
+    *,
+    to_run: bool = True,
+    prices: PriceList | None = None,
 ) -> Plan:
     """Load, check and stamp everything that the study names. Raises ConfigError, ToolkitError.
 
-    Without `to_run`, no agent will: then nobody asks for a provider's key.
+    Without `to_run`, no agent will: then nobody asks for a provider's key. `prices` are those of today, unless given.
     """
+    prices = prices or PriceList.of(os.environ, services.clock.now())
     parts = _Parts(registry, services)
     arms = complete_arms(study, vocabulary(registry), base=services.base, content=parts.content)
     _check_transforms(arms, registry)
     harnesses = {name: await _harness(parts, name) for name in dict.fromkeys(a.harness for a in arms)}
-    _check_money(study, arms)
+    _check_money(study, arms, prices)
     if to_run:
         _check_providers(arms, parts)
     benchmarks = [
         await load_benchmark(text, study, registry, services, arms[0]) for text in _selectors(study, registry)
     ]
+    for benchmark in benchmarks if to_run else ():
+        adapter: object = benchmark.adapter
+        if isinstance(adapter, CheckedAdapter):
+            adapter.check(benchmark.tasks, arms)
     if any(a.harness == "oracle" for a in arms):
         benchmarks = [await _with_oracle_note(b) for b in benchmarks]
     cells: dict[tuple[str, str], Cell] = {}
@@ -202,11 +234,14 @@ async def make_plan(
         for arm in arms:
             info, harness, _ = harnesses[arm.harness]
             if info.name != "oracle" or not benchmark.stamp.oracle_note:
-                cells[benchmark.selector, arm.digest] = _cell(benchmark, arm, info, harness, study, parts)
+                cells[benchmark.selector, arm.digest] = _cell(
+                    benchmark, arm, info, harness, study, parts, _price(arm, prices)
+                )
     notes = [f"oracle is not applicable to {b.selector}: {n}" for b in benchmarks if (n := b.stamp.oracle_note)]
     if not cells:
         raise ConfigError("nothing to run", hint=notes[0] if notes else None)
     stamp = await _stamp(study, run, arms, harnesses, benchmarks, registry, services)
+    stamp = evolve(stamp, prices=prices.as_json())
     return Plan(study, stamp, tuple(benchmarks), arms, cells, tuple(notes))
 
 
@@ -235,7 +270,7 @@ def _selectors(study: Study, registry: Registry) -> list[str]:
 def _check_transforms(arms: tuple[Arm, ...], registry: Registry) -> None:
     """A knob that turns nothing would make two equal arms look different."""
     applied = {info.axis for info in registry.all(TransformInfo).values()}
-    idle = {name for name, axis in registry.all(AxisInfo).items() if axis.owner == "transform"} - applied
+    idle = {axis.name for axis in registry.all(AxisInfo).values() if axis.owner == "transform"} - applied
     for arm in arms:
         for axis in sorted(idle & arm.axes.keys()):
             if arm.axes[axis] != arm.defaults.get(axis):
@@ -243,12 +278,26 @@ def _check_transforms(arms: tuple[Arm, ...], registry: Registry) -> None:
                 raise ConfigError("the study sets an axis that has no effect", faults=[fault])
 
 
-def _check_money(study: Study, arms: tuple[Arm, ...]) -> None:
-    """A budget in dollars needs a bound on tokens too, as long as a price may turn out to be unknown."""
-    if study.budget_usd is not None and study.limits.tokens is None and any(a.model for a in arms):
+def _price(arm: Arm, prices: PriceList) -> ModelPrice | None:
+    """The price of an arm's model, where it is served."""
+    return prices.price(arm.model, _address(arm)) if arm.model else None
+
+
+def _address(arm: Arm) -> str | None:
+    address = arm.axes.get("base_url")
+    return address if isinstance(address, str) else None
+
+
+def _check_money(study: Study, arms: tuple[Arm, ...], prices: PriceList) -> None:
+    """A budget in dollars needs a bound on tokens too, where the price of a model is not known."""
+    if study.budget_usd is None or study.limits.tokens is not None:
+        return
+    unknown = {a.model: prices.why(a.model, _address(a)) for a in arms if a.model and _price(a, prices) is None}
+    if unknown:
+        told = "; ".join(f"no price is known for {model} ({why})" for model, why in unknown.items())
         raise ConfigError(
-            "a budget in dollars needs a bound on tokens as well: the price of a model may be unknown",
-            hint="add `--max-tokens N` (per trial), or `tokens` under [limits]",
+            f"a budget in dollars needs a bound on tokens as well: {told}",
+            hint=f"add `--max-tokens N` (per trial), or `tokens` under [limits]; or prices of your own: {PRICES}=FILE",
         )
 
 
@@ -281,7 +330,7 @@ async def load_benchmark(text: str, study: Study, registry: Registry, services: 
     tasks = choose(every, _choice(study, text, registry), text)
     grader_info = registry.get(GraderInfo, "grader", adapter.grader)
     grader: Grader = registry.factory(grader_info)(services, grader_info)
-    own = (await adapter.assign(tasks[0], arm)).limits
+    own = reduce(Limits.looser, [(await adapter.assign(task, arm)).limits for task in tasks])
     applied = own.stricter(study.limits)
     stamp = BenchmarkStamp(
         selector=text,
@@ -342,11 +391,24 @@ async def _with_oracle_note(benchmark: Benchmark) -> Benchmark:
 
 def _owned(arm: Arm, owner: Owner, registry: Registry) -> dict[str, JSONValue]:
     """The arm's axes of one owner, those that are set."""
-    axes = registry.all(AxisInfo)
-    return {k: v for k, v in arm.axes.items() if v is not None and k in axes and axes[k].owner == owner}
+    parts = {arm.harness, (arm.model or "").partition("/")[0]}
+    mine = {
+        axis.name
+        for axis in registry.all(AxisInfo).values()
+        if axis.owner == owner and (not axis.of or owner not in ("harness", "provider") or axis.of in parts)
+    }
+    return {k: v for k, v in arm.axes.items() if v is not None and k in mine}
 
 
-def _cell(benchmark: Benchmark, arm: Arm, info: HarnessInfo, harness: Harness, study: Study, parts: _Parts) -> Cell:
+def _cell(
+    benchmark: Benchmark,
+    arm: Arm,
+    info: HarnessInfo,
+    harness: Harness,
+    study: Study,
+    parts: _Parts,
+    price: ModelPrice | None,
+) -> Cell:
     def owned(owner: Owner) -> dict[str, JSONValue]:
         return _owned(arm, owner, parts.registry)
 
@@ -365,6 +427,7 @@ def _cell(benchmark: Benchmark, arm: Arm, info: HarnessInfo, harness: Harness, s
         transforms=parts.transforms(arm),
         settings=owned("provider"),
         wire_server=parts.services.wire_server if info.wires == "http" else None,
+        price=price,
     )
 
 

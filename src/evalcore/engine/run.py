@@ -42,6 +42,7 @@ from evalcore.plugins import Registry
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import Study
 from evalcore.values.trial import Attempt, Grading, TrialKey
+from evalcore.wires.gateway.prices import PriceList
 from evalcore.wires.meter import RunBudget
 
 _log = logging.getLogger("evalcore")
@@ -96,7 +97,8 @@ def _what_is_left(path: Path, allowed: float | None) -> RunBudget:
 
 async def remake(stamp: RunStamp, registry: Registry, services: LocalServices) -> Plan:
     """The plan of a stored run, made anew from its study and held against its stamp. Raises RefusedError."""
-    plan = await make_plan(study_of(stamp), registry, services, stamp.run)
+    prices = PriceList.stamped(stamp.prices)
+    plan = await make_plan(study_of(stamp), registry, services, stamp.run, prices=prices)
     reasons = list(_changes(stamp, plan.stamp))
     if reasons:
         raise RefusedError(

@@ -9,8 +9,7 @@ import asyncio
 import shutil
 import tempfile
 import time
-import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -32,6 +31,7 @@ from evalcore.contracts import (
 )
 from evalcore.engine.fault import as_infra, decide, void_of
 from evalcore.errors import AgentError, EvalcoreError, InfraError
+from evalcore.process.bounded import HungError, bounded
 from evalcore.values.arm import Arm
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Assignment, Call, Gold, Limits, Task
@@ -51,6 +51,7 @@ from evalcore.values.trial import (
     Void,
 )
 from evalcore.wires.gateway.channel import MemoryChannel
+from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.http import Door, WireServer
 from evalcore.wires.meter import Meter, RunBudget, limits_json, text_of
 from evalcore.wires.recorder import AttemptRecorder
@@ -82,6 +83,7 @@ class Cell:
     transforms: tuple[tuple[Transform, JSONValue], ...] = ()  # what changes the assignment, each by its axis' value
     settings: Mapping[str, JSONValue] = Factory(dict)  # the arm's provider-owned axes
     wire_server: Callable[[], Awaitable[WireServer]] | None = None  # None: the harness takes its wires in memory
+    price: ModelPrice | None = None  # of the arm's model; None: not known
 
 
 @define
@@ -196,57 +198,11 @@ async def _assigned(cell: Cell, task: Task) -> Assignment:
 async def _stage(name: str, work: Coroutine[Any, Any, T]) -> T:
     """One stage other than the harness: bounded in time, and whatever escapes it is infrastructure."""
     try:
-        return await _bounded(work)
-    except _HungError as error:
+        return await bounded(work, STAGE_S)
+    except HungError as error:
         raise InfraError(f"{name} did not end within {STAGE_S:g} s") from error
     except Exception as error:
         raise as_infra(error, name) from error
-
-
-class _HungError(Exception):
-    """A part did not end in time. A TimeoutError of its own is a failure like any other."""
-
-
-async def _bounded(work: Coroutine[Any, Any, T]) -> T:
-    """Await `work` for STAGE_S at most. Raises _HungError; what would end more than the attempt becomes a RuntimeError.
-
-    Most stages never wait, and pay for no timer.
-    """
-    try:
-        try:
-            waiting = work.send(None)
-        except StopIteration as done:
-            value: T = done.value
-            return value
-        timer = asyncio.timeout(STAGE_S)
-        try:
-            async with timer:
-                return await _continued(work, waiting)
-        except TimeoutError as error:
-            raise (_HungError() if timer.expired() else error) from error
-    except SystemExit as error:
-        raise RuntimeError(f"SystemExit: {error}") from error
-    except asyncio.CancelledError as error:
-        me = asyncio.current_task()
-        if me is None or me.cancelling():
-            raise
-        raise RuntimeError("a cancellation that nobody asked for") from error
-
-
-@types.coroutine
-def _continued(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
-    """Go on with a coroutine that has begun and now waits for `waiting`."""
-    try:
-        while True:
-            try:
-                answer = yield waiting
-            except BaseException as error:  # noqa: BLE001 - cancellation goes where it would have gone
-                waiting = work.throw(error)
-            else:
-                waiting = work.send(answer)
-    except StopIteration as done:
-        value: T = done.value
-        return value
 
 
 def _record_start(trial: LiveTrial) -> None:
@@ -377,6 +333,7 @@ def _channel(cell: Cell, trial: LiveTrial, meter: Meter) -> MemoryChannel | None
         trial.attempt,
         trial.seed,
         cell.settings,
+        cell.price,
     )
 
 
@@ -422,8 +379,8 @@ async def grade(
     verdict: object = None
     fault = None
     try:
-        verdict = await _bounded(cell_grader.grade(task, deliverable, evidence, reader, judge))
-    except _HungError:
+        verdict = await bounded(cell_grader.grade(task, deliverable, evidence, reader, judge), STAGE_S)
+    except HungError:
         fault = f"did not answer within {STAGE_S:g} s"
     except Exception as error:  # noqa: BLE001 - whatever the grader did, it is no failed task
         fault = text_of(error) if isinstance(error, EvalcoreError) else f"{type(error).__name__}: {text_of(error)}"

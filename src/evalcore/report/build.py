@@ -18,11 +18,12 @@ from evalcore.report.groups import group_values
 from evalcore.report.model import EXCLUSIONS, Cell, Exclusion, MetricValue, Note, Report
 from evalcore.report.tally import CountedTrial, Spent, World
 from evalcore.values.descriptors import MetricInfo
-from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
+from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp, price_key
 from evalcore.values.task import ROLES, Role
 from evalcore.values.trial import RESULTS, Attempt, Grading
 
 _RESULTS = frozenset(RESULTS)
+_UNTOLD = "no cost known for {}: calls reported no usage, or one that its price does not apply to"
 
 
 class ReportBuilder:
@@ -78,7 +79,7 @@ class ReportBuilder:
         stamp, benchmark, arm = self._stamp, pair.benchmark, pair.arm
         pending = [p for p in pair.pending.values() if p.world is world]
         executed, excluded = _executed(world, pending), _excluded(pending)
-        models = _models(stamp, arm)
+        unpriced_why = _unpriced_why(stamp, arm)
         graded = measures.Graded(
             world.tasks,
             pair.clusters,
@@ -86,9 +87,9 @@ class ReportBuilder:
             stamp.repeats,
             executed,
             world.settled,
-            executed.usage(models),
+            executed.usage(unpriced_why),
             arm.uses_model,
-            models["agent"],
+            unpriced_why,
         )
         trials, planned = graded.runs + len(pending), benchmark.tasks * stamp.repeats
         return Cell(
@@ -109,7 +110,7 @@ class ReportBuilder:
             exits=dict(executed.exits),
             limits_hit=dict(sorted(executed.limits.items())),
             usage=graded.usage,
-            wasted=world.wasted.usage(models),
+            wasted=world.wasted.usage(unpriced_why),
             metrics=self._values(graded, world),
             views=measures.views(graded),
             flags=dict(sorted(executed.flags.items())),
@@ -245,8 +246,8 @@ def _ungraded(pending: Iterable[_Pending]) -> dict[str, list[tuple[float, float]
     return scores
 
 
-def _models(stamp: RunStamp, arm: ArmStamp) -> dict[Role, str]:
-    """What to call each role's model when its price is unknown."""
+def _unpriced_why(stamp: RunStamp, arm: ArmStamp) -> dict[Role, str]:
+    """What to say of each role's model where a cost is missing: no price is known, or a call told too little."""
     names: dict[Role, str] = {role: f"the {role}'s model" for role in ROLES}
     chosen = stamp.study.get("roles")
     for role, choice in chosen.items() if isinstance(chosen, dict) else ():
@@ -254,7 +255,13 @@ def _models(stamp: RunStamp, arm: ArmStamp) -> dict[Role, str]:
             names[role] = str(choice["model"])
     if arm.arm.model is not None:
         names["agent"] = arm.arm.model
-    return names
+    texts = {role: f"no price known for {name}" for role, name in names.items()}
+    rows = stamp.prices.get("models")
+    row = rows.get(price_key(names["agent"], arm.arm.axes.get("base_url"))) if isinstance(rows, dict) else None
+    if isinstance(row, dict):
+        unknown = row.get("unknown")
+        texts["agent"] = f"{texts['agent']} ({unknown})" if unknown else _UNTOLD.format(names["agent"])
+    return texts
 
 
 def _reasons(pair: _Pair, provenance: str | None, world: World, graded: measures.Graded) -> dict[str, str]:

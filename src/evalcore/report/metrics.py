@@ -41,7 +41,7 @@ class Graded:
     settled: Spent  # the graded ones alone
     usage: Mapping[Role, RoleUsage]  # of the executed ones
     uses_model: bool
-    model: str
+    unpriced_why: Mapping[Role, str]  # why a cost would be missing, by role
 
     @property
     def runs(self) -> int:
@@ -201,7 +201,7 @@ def cost_per_solve(cell: Graded) -> MetricValue:
         return _missing(method, "USD", NO_MODEL)
     if not cell.runs:
         return _missing(method, "USD", NOTHING_GRADED)
-    agent = cell.settled.usage({"agent": cell.model, "user": "", "judge": ""})["agent"]
+    agent = cell.settled.usage(cell.unpriced_why)["agent"]
     if agent.reason:
         return _missing(method, "USD", agent.reason)
     if not cell.solved:

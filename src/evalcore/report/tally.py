@@ -58,12 +58,12 @@ class RoleSum:
         twin.costs = self.costs[:]
         return twin
 
-    def total(self, model: str) -> RoleUsage:
-        """The sums as a value; money is None unless it is known for every trial."""
+    def total(self, unpriced_why: str) -> RoleUsage:
+        """The sums as a value; money is None, with the reason given, unless it is known for every trial."""
         known, unpriced = math.fsum(self.costs), self.trials - len(self.costs)
         reason = None
         if unpriced:
-            reason = f"no price known for {model}"
+            reason = unpriced_why
             if self.costs:
                 reason += f" in {unpriced} of {self.trials} trials (${known:.4g} in the others)"
         usage = Usage(
@@ -116,9 +116,9 @@ class Spent:
         twin.walls = self.walls[:]
         return twin
 
-    def usage(self, models: Mapping[Role, str]) -> dict[Role, RoleUsage]:
-        """Every role's total; a role that called no model has zeros, and cost nothing."""
-        return {role: self.roles.get(role, RoleSum()).total(models[role]) for role in ROLES}
+    def usage(self, unpriced_why: Mapping[Role, str]) -> dict[Role, RoleUsage]:
+        """Every role's total, with why a cost is missing; a role that called no model has zeros, and cost nothing."""
+        return {role: self.roles.get(role, RoleSum()).total(unpriced_why[role]) for role in ROLES}
 
 
 class TaskCount:

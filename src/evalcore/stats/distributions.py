@@ -64,8 +64,8 @@ def t_tail(t: float, df: float) -> float:
 def noncentral_t_tail(t: float, df: float, shift: float) -> float:
     """P(T > t) for the noncentral T = (Z + shift)/S, S^2 = chi-squared/df. Raises ValueError for df < 1.
 
-    By Gauss-Legendre, over S where the normal tail is the smoother factor, else over Z: to 1e-8. scipy's nctdtr 1.17 has
-    no value (NaN) far in the tails of few degrees of freedom, and of small alphas.
+    By Gauss-Legendre, over S where the normal tail is the smoother factor, else over Z: to 1e-8. scipy 1.17's nctdtr is
+    NaN far in some tails.
     """
     import numpy as np
     from scipy.special import gammainc, gammaincinv, gammaln, ndtr

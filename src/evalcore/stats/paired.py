@@ -15,9 +15,13 @@ from evalcore.stats.checks import check_level, finite
 from evalcore.stats.clusters import ClusterMean, cluster_robust
 from evalcore.stats.distributions import t_tail, t_two_sided
 from evalcore.stats.intervals import DEFAULT_LEVEL, ONE_CLUSTER, Interval
-from evalcore.stats.mcnemar import NEWCOMBE_10, Discordant, newcombe_10
+from evalcore.stats.mcnemar import NEWCOMBE_10, Discordant, mcnemar_exact, mcnemar_midp, newcombe_10
+from evalcore.stats.signflip import DRAWS, sign_flip
 
 PAIRED_T: Final = "paired t on clusters (CR1, clusters - 1 degrees of freedom)"
+MCNEMAR: Final = "exact McNemar"
+SIGN_FLIP_EXACT: Final = "sign flips of clusters, every one of 2^{}"
+SIGN_FLIP_DRAWN: Final = "sign flips of clusters ({} draws, seed {})"
 UNSEEN: Final = "no two clusters differ: exact bound on how many could, 1 - (1-level)^(1/clusters)"
 NOTHING_IN_COMMON: Final = "no task in common"
 NO_VARIATION: Final = "every cluster differs by the same amount: no variation to measure"
@@ -46,7 +50,7 @@ class Pairing:
         """Whether every task is its own cluster and ran once in each arm, with a 0 or a 1."""
         runs = [*self.a, *self.b]
         once = all(len(task) == 1 and task[0] in {0.0, 1.0} for task in runs)
-        return once and len(set(self.clusters)) == len(self.keys)
+        return bool(runs) and once and len(set(self.clusters)) == len(self.keys)
 
     @property
     def discordant(self) -> Discordant:
@@ -55,6 +59,15 @@ class Pairing:
             raise ValueError("repeats, clusters or partial credit: tasks are not single pairs of pass and fail")
         pairs = [(x[0], y[0]) for x, y in zip(self.a, self.b, strict=True)]
         return Discordant(*(pairs.count(kind) for kind in ((1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.0, 0.0))))
+
+
+@frozen
+class DifferenceTest:
+    """The two-sided p of no difference, and by which test; `mid_p` is McNemar's mid-p, for single trials only."""
+
+    p: float
+    method: str
+    mid_p: float | None = None
 
 
 @frozen
@@ -103,6 +116,24 @@ def difference_interval(pairing: Pairing, level: float = DEFAULT_LEVEL) -> Inter
         low, high = newcombe_10(pairing.discordant, level)
         return Interval(pairing.discordant.difference, low, high, level, NEWCOMBE_10)
     return paired_interval(pairing.differences, pairing.clusters, level=level)
+
+
+def difference_test(pairing: Pairing, *, seed: int, draws: int = DRAWS) -> DifferenceTest:
+    """The default test that two arms do not differ: by flipping the signs of whole clusters' differences.
+
+    Of single pairs of pass and fail that is the exact McNemar test, which needs no draws. Raises ValueError for no task
+    in common.
+    """
+    if pairing.single:
+        pairs = pairing.discordant
+        mid_p = mcnemar_midp(pairs.first, pairs.second)
+        return DifferenceTest(mcnemar_exact(pairs.first, pairs.second), MCNEMAR, mid_p)
+    if not pairing.keys:
+        raise ValueError(NOTHING_IN_COMMON)
+    found = sign_flip(pairing.differences, pairing.clusters, seed=seed, draws=draws)
+    if found.draws is None:
+        return DifferenceTest(found.p, SIGN_FLIP_EXACT.format(found.clusters))
+    return DifferenceTest(found.p, SIGN_FLIP_DRAWN.format(f"{found.draws:,}", seed))
 
 
 def paired_interval(

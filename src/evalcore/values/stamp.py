@@ -8,10 +8,15 @@ from typing import Final
 from attrs import Factory, frozen
 
 from evalcore.values.arm import Arm
-from evalcore.values.json import JSONObject
+from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Dataset, Limits
 
 RUN_SCHEMA: Final = "evalcore.run/1"
+
+
+def price_key(model: str, address: JSONValue = None) -> str:
+    """What a model's price is stamped under: its name, and where it is served if the arm says so."""
+    return f"{model} at {address}" if address else model
 
 
 @frozen
@@ -81,3 +86,4 @@ class RunStamp:
     toolkits: JSONObject = Factory(dict)
     host: JSONObject = Factory(dict)
     parent: str | None = None  # the run that `rerun` repeated
+    prices: JSONObject = Factory(dict)  # the rows that costs were calculated with, by `price_key`; or why there is none

@@ -145,6 +145,17 @@ class Limits:
             wall_s=_smaller(self.wall_s, other.wall_s),
         )
 
+    def looser(self, other: Limits) -> Limits:
+        """Field by field, the larger of two bounds: what holds for tasks with either."""
+        return Limits(
+            tokens=_larger(self.tokens, other.tokens),
+            cost_usd=_larger(self.cost_usd, other.cost_usd),
+            model_calls=_larger(self.model_calls, other.model_calls),
+            tool_calls=_larger(self.tool_calls, other.tool_calls),
+            turns=_larger(self.turns, other.turns),
+            wall_s=_larger(self.wall_s, other.wall_s),
+        )
+
     def as_json(self) -> dict[str, int | float | None]:
         """All six bounds by name."""
         return {name: getattr(self, name) for name in LIMIT_NAMES}
@@ -152,6 +163,10 @@ class Limits:
 
 _UNBOUND = Limits()
 LIMIT_NAMES = ("tokens", "cost_usd", "model_calls", "tool_calls", "turns", "wall_s")
+
+
+def _larger(one: N | None, other: N | None) -> N | None:
+    return None if one is None or other is None else max(one, other)
 
 
 def _smaller(one: N | None, other: N | None) -> N | None:

@@ -6,6 +6,7 @@ trial.start     messages, bridges, limits, arm
 model.request   role, call, `add` (messages), `rest` (all other fields); with `base`, the messages follow those of that
 earlier
                 call of the role, and a `rest` that is left out is that call's
+                `applied` is what the arm's own parameters put over it
 model.response  role, call, body, wall_s
 model.error     role, call, kind, message
 tool.call       call, tool, arguments (or `raw`, where they were no JSON), bridge

@@ -53,9 +53,14 @@ def usage_from_chat(body: JSONObject) -> Usage:
         cache_read=_count(prompt.get("cached_tokens")) if isinstance(prompt, dict) else 0,
         cache_write=_count(prompt.get("cache_write_tokens")) if isinstance(prompt, dict) else 0,
         reasoning=_count(completion.get("reasoning_tokens")) if isinstance(completion, dict) else 0,
-        cost_usd=float(cost) if type(cost) in (int, float) and cost >= 0 else None,  # type: ignore[operator,arg-type]
+        cost_usd=_money(cost),
     )
 
 
 def _count(value: JSONValue) -> int:
     return value if type(value) is int and value >= 0 else 0
+
+
+def _money(value: JSONValue) -> float | None:
+    """An amount of US dollars; None for what is none."""
+    return float(value) if type(value) in (int, float) and 0 <= value <= 1e12 else None  # type: ignore[operator,arg-type]

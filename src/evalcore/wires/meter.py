@@ -36,13 +36,17 @@ class RunBudget:
         self._reserved = 0.0
         self._dearest = dearest  # call so far: what the next one is taken to cost at most
 
-    def reserve(self) -> float:
-        """Set aside the price of one call. Raises BudgetExceeded."""
+    def reserve(self, foreseen: float = 0.0, *, whole: bool = False) -> float:
+        """Set aside the price of one call: what is foreseen if that is all it can cost, else no less than any so far.
+
+        Raises BudgetExceeded.
+        """
         if self.allowed is None:
             return 0.0
-        amount = self._dearest
+        amount = foreseen if whole else max(foreseen, self._dearest)
         if self.spent + self._reserved + amount > self.allowed or self.spent >= self.allowed:
-            raise BudgetExceeded(f"the run's budget of ${self.allowed:g} is spent (${self.spent:.4f} used)")
+            left = "" if self.spent >= self.allowed else f", and a call that may cost ${amount:.4f} is too much"
+            raise BudgetExceeded(f"the run's budget of ${self.allowed:g} is spent (${self.spent:.4f} used){left}")
         self._reserved += amount
         return amount
 
@@ -112,6 +116,11 @@ class Meter:
         self.limit: LimitReached | None = None
         self.failure: EvalcoreError | None = None
 
+    @property
+    def budgeted(self) -> bool:
+        """Whether the run's money is bounded."""
+        return self._budget.allowed is not None
+
     def bind(self, limits: Limits, roles: Mapping[Role, Limits]) -> None:
         """Set the bounds of the whole attempt and of single roles, once the assignment has said them."""
         self._limits = limits
@@ -122,8 +131,11 @@ class Meter:
         """The agent's time is over: what it left running gets nothing more from the wires."""
         self._closed = True
 
-    def begin_model_call(self, role: Role) -> float:
-        """Check every limit and reserve money; returns the reservation. Raises LimitReached or BudgetExceeded."""
+    def begin_model_call(self, role: Role, foreseen: float = 0.0, whole: bool = False) -> float:
+        """Check every limit and reserve money; returns the reservation. Raises LimitReached or BudgetExceeded.
+
+        `foreseen` is what the call will cost as far as is known, `whole` whether it can cost no more.
+        """
         self._check_open()
         begun, own = self._begun.get(role, 0), self._role_limits.get(role)
         if own is not None:
@@ -131,7 +143,7 @@ class Meter:
             self._check_use(own, begun, use.input + use.output, use.cost)
         self._check_use(self._limits, *self._sums())
         try:
-            reserved = self._budget.reserve()
+            reserved = self._budget.reserve(foreseen, whole=whole)
         except BudgetExceeded as error:
             self.failure = error
             raise
@@ -139,8 +151,9 @@ class Meter:
         return reserved
 
     def end_model_call(self, role: Role, reserved: float, usage: Usage | None) -> None:
-        """Book a call's usage; None where it failed."""
-        self._budget.settle(reserved, usage.cost_usd if usage else None)
+        """Book a call's usage; None where it failed. One that reports no usage is taken to cost what was set aside."""
+        cost = None if usage is None else reserved if usage.unreported else usage.cost_usd
+        self._budget.settle(reserved, cost)
         if usage is not None:
             self.roles.setdefault(role, RoleUse()).add(usage)
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 
 from evalcore.contracts import Episode, InputRequired, ToolResult, text_result
-from evalcore.errors import InfraError
+from evalcore.errors import AgentError, InfraError
+from evalcore.process.bounded import HungError, bounded
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import ToolSpec
 from evalcore.wires.meter import Meter
 from evalcore.wires.recorder import AttemptRecorder
+
+CALL_S: Final = 600.0  # a tool that takes longer has hung: the environment's failure, not the agent's
 
 
 class RecordedTools:
@@ -45,10 +49,15 @@ class RecordedTools:
         async with self._turn:
             started = self._recorder.elapsed()
             try:
-                result = await self._episode.call(name, arguments)
+                result = await bounded(self._episode.call(name, arguments), CALL_S)
                 if not isinstance(result, (ToolResult, InputRequired)):
                     raise TypeError(f"answered {type(result).__name__}, no ToolResult")
-            except (Exception, SystemExit) as error:
+            except AgentError:  # the call itself broke the contract
+                raise
+            except HungError as error:
+                late = InfraError(f"tool {name!r} of bridge {self.bridge!r} did not answer within {CALL_S:g} s")
+                raise self._meter.fail(late, "tool") from error
+            except Exception as error:
                 raise self._meter.fail(error, f"tool {name!r} of bridge {self.bridge!r}") from error
         if isinstance(result, InputRequired):  # a headless agent has nobody to ask
             result = text_result(f"input required: {result.message}", error=True)

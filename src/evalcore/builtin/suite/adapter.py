@@ -40,7 +40,6 @@ class SuiteAdapter:
         self._date = ""  # when the file was last changed
         self._tasks: dict[str, SuiteTask] = {}
         self._has_gold = False
-        self._checked = False
 
     def _suite(self) -> Suite:
         """The file. Raises ConfigError with every fault."""
@@ -70,7 +69,6 @@ class SuiteAdapter:
 
     def check(self, tasks: Sequence[Task], arms: Sequence[Arm]) -> None:
         """Before anything runs: these tasks with these arms. Raises ConfigError where a sandbox is not demanded."""
-        self._checked = True
         needy = [one for task in tasks if (one := self._tasks[task.id]).sandboxed]
         without = [arm for arm in arms if arm.axes.get(SANDBOX) is None]
         if not needy or not without:
@@ -89,8 +87,6 @@ class SuiteAdapter:
         """The instruction, the tools and the budgets. Raises ConfigError where a sandbox is not demanded."""
         self._suite()
         one = self._tasks[task.id]
-        if not self._checked:  # the engine does not call `check` yet: it assigns the first task when it plans
-            self.check([t.task for t in self._suite().tasks], [arm])
         config = _table(task.data["bridge"])
         bridges: tuple[BridgeSpec, ...] = ()
         sandbox = arm.axes.get(SANDBOX) if one.sandboxed else None

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from operator import is_
 
 import orjson
+from attrs import evolve
 
 from evalcore.contracts import CallContext, Provider
 from evalcore.errors import AgentError, FatalInfraError
 from evalcore.values.json import JSONObject, JSONValue, has_odd_float
 from evalcore.values.task import Role
 from evalcore.values.trial import TrialKey
-from evalcore.values.usage import usage_from_chat
+from evalcore.values.usage import Usage, usage_from_chat
+from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.refused import RefusedRequest
 from evalcore.wires.meter import Meter, text_of
 from evalcore.wires.recorder import AttemptRecorder
@@ -36,6 +38,7 @@ class MemoryChannel:
         attempt: int,
         seed: int,
         settings: Mapping[str, JSONValue] | None = None,
+        price: ModelPrice | None = None,
     ) -> None:
         self.role = role
         self.model = model
@@ -46,15 +49,17 @@ class MemoryChannel:
         self._meter = meter
         self._key, self._attempt, self._seed = key, attempt, seed
         self._settings = settings or {}
+        self._price = price  # None: not known
         self._calls = 0
         self._base = 0  # call of the request before
         self._said: list[JSONValue] = []  # messages of the request before
         self._messages = b""  # the same, encoded
         self._rest = b""  # and the rest of that request
+        self._applied: JSONObject = {"applied": dict(parameters)} if parameters else {}  # over what the agent asked for
 
     async def complete(self, body: JSONObject) -> JSONObject:
         """Answer one request. Raises LimitReached, AgentError for a bad request, InfraError for the provider."""
-        reserved = self._meter.begin_model_call(self.role)
+        reserved = self._meter.begin_model_call(self.role, *self._foreseen(body))
         usage = None
         self._calls += 1
         call = self._calls  # calls may run side by side
@@ -69,18 +74,28 @@ class MemoryChannel:
                 body=response,
                 wall_s=round(self._recorder.elapsed() - began, 6),
             )
-            usage = usage_from_chat(response)
+            usage = self._with_cost(usage_from_chat(response), response)
             return response
         finally:
             self._meter.end_model_call(self.role, reserved, usage)
+
+    def _foreseen(self, body: JSONObject) -> tuple[float, bool]:
+        """What the request may cost, where its price is known and money is bounded."""
+        if self._price is None or not self._meter.budgeted:
+            return 0.0, False
+        return self._price.foreseen({**body, **self.parameters})
+
+    def _with_cost(self, usage: Usage, response: JSONObject) -> Usage:
+        """The usage with its cost: what the provider says that it charges, else by the model's price."""
+        if self._price is None or usage.cost_usd is not None:
+            return usage
+        return evolve(usage, cost_usd=self._price.cost(usage, response.get("service_tier")))
 
     async def _ask(self, body: JSONObject, call: int) -> JSONObject:
         context = CallContext(self._key, self._attempt, self.role, call, self._seed, self._settings)
         try:
             response: object = await self._provider.complete(self._name, body, context)
-            if not isinstance(response, dict):
-                raise TypeError(f"answered {type(response).__name__}, no object")
-            return response
+            return _answer(response)
         except (Exception, SystemExit) as error:
             kind, message = type(error).__name__, text_of(error)
             self._recorder.record("model.error", role=self.role, call=call, kind=kind, message=message)
@@ -120,6 +135,8 @@ class MemoryChannel:
         head = b'"e":"model.request","role":"%s","call":%d' % (self.role.encode(), self._calls)
         base = b',"base":%d' % self._base if grows else b""
         tail = b"" if rest == self._rest and grows else b',"rest":' + rest
+        if self._applied:
+            tail += b"," + orjson.dumps(self._applied)[1:-1]
         self._recorder.record_encoded(head + base + b',"add":' + added + tail + b"}")
         self._base, self._said, self._messages, self._rest = self._calls, list(messages), encoded, rest
 
@@ -129,5 +146,17 @@ class MemoryChannel:
         return b"null" in encoded and has_odd_float(value)
 
     def _record_whole(self, messages: list[JSONValue], rest: JSONObject) -> None:
-        self._recorder.record("model.request", role=self.role, call=self._calls, add=messages, rest=rest)
+        self._recorder.record(
+            "model.request", role=self.role, call=self._calls, add=messages, rest=rest, **self._applied
+        )
         self._said, self._messages, self._rest = [], b"", b""
+
+
+def _answer(response: object) -> JSONObject:
+    """The provider's response, if it is one. Raises TypeError: what has no choices is a failure in disguise."""
+    if not isinstance(response, dict):
+        raise TypeError(f"answered {type(response).__name__}, no object")
+    choices = response.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise TypeError(f"answered without choices: {str(response.get('error') or response)[:200]}")
+    return response
