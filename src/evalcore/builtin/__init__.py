@@ -65,13 +65,20 @@ def evalcore_sandboxes() -> list[SandboxInfo]:
 
 @hookimpl
 def evalcore_harnesses() -> list[HarnessInfo]:
-    """The reference loop and the two controls."""
+    """The reference loop, any other agent, and the two controls."""
     return [
         HarnessInfo(
             "react",
             "a plain tool-calling loop, in process: the reference agent",
             "evalcore.builtin.react:ReactHarness",
             axes=("max_turns", "tool_protocol"),
+        ),
+        HarnessInfo(
+            "command",
+            "any agent that a file describes, as a process of its own: `--set agent=AGENT.toml`",
+            "evalcore.builtin.command:CommandHarness",
+            axes=("agent",),
+            wires="http",
         ),
         HarnessInfo(
             "oracle",
@@ -129,6 +136,7 @@ def evalcore_axes() -> list[AxisInfo]:
             values=("none",),
             boundary=True,
         ),
+        AxisInfo("agent", "the file that describes the agent", "harness", "file", boundary=True, of="command"),
         AxisInfo(
             "max_turns", "model calls after which react stops", "harness", "integer", default=50, of="react", low=1
         ),
