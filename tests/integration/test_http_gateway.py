@@ -240,7 +240,7 @@ async def test_a_spent_budget_is_told_the_same_way(monkeypatch: pytest.MonkeyPat
         def spent(role: str) -> float:
             raise BudgetExceeded("the run's budget of $1 is spent")
 
-        monkeypatch.setattr(type(wires.meter), "begin_model_call", lambda _, role: spent(role))
+        monkeypatch.setattr(type(wires.meter), "begin_model_call", lambda _, role, *__: spent(role))
         answer = await chat(http, wires)
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "insufficient_quota")
 

@@ -6,6 +6,7 @@ everything it starts are ended with it: when it exits, at a limit, and when the 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -44,6 +45,7 @@ class CommandHarness:
         self._base = services.base if services else Path()
         self._read: dict[Path, Agent] = {}
         self._versions: dict[Path, HarnessVersion] = {}
+        self._asking = asyncio.Lock()
 
     async def probe(self) -> HarnessVersion:
         """Of this harness; an agent's own is what `probe_agent` finds."""
@@ -59,8 +61,9 @@ class CommandHarness:
     async def probe_agent(self, options: Mapping[str, JSONValue]) -> HarnessVersion:
         """What the agent says of itself, asked once; `build` names its file and the programs beside it."""
         agent, path = self._agent(options)
-        if path not in self._versions:
-            self._versions[path] = HarnessVersion(await self._version(agent, path), _build(agent, path))
+        async with self._asking:
+            if path not in self._versions:
+                self._versions[path] = HarnessVersion(await self._version(agent, path), _build(agent, path))
         return self._versions[path]
 
     async def _version(self, agent: Agent, path: Path) -> str:

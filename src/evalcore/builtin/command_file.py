@@ -6,13 +6,13 @@
     prompt = "argument"                     # or "stdin", or "file" ({prompt_file} then names it)
     timeout_s = 600                         # beside the trial's own
     max_output_bytes = 1048576              # of standard output and of standard error
-    home = "own"                            # an empty folder per trial; or "yours": the agent's settings, and its logins
+    home = "own"                            # an empty folder per trial; or "yours": with your settings, and your logins
 
     [env]                                   # beside what every agent gets
     MY_AGENT_URL = "{model_url}"
 
     [answer]
-    from = "stdout"                         # or "last_line", "file" (with path), "json" (with key, "result.0.text")
+    source = "stdout"                       # or "last_line", "file" (with path), "json" (with key, "result.0.text")
 
     [exits]                                 # what an exit code means; 0 is completed, all else crashed
     3 = "refused"
@@ -43,6 +43,7 @@ PLAIN: Final = ("prompt", "prompt_file", "system", "model", "workdir", "home", "
 SECRET: Final = ("model_url", "model_root", "mcp_url")  # they hold the trial's token: for the environment only
 _PLACEHOLDER: Final = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Found: TypeAlias = tuple[str, str, str | None]  # where, what, and what to do
 _NOT_SET: Final = ("EVALCORE_", "LD_")
 
 
@@ -86,30 +87,12 @@ class Agent:
 
 def read_agent(path: Path) -> Agent:
     """The agent that a file describes. Raises ConfigError with everything that is wrong with it."""
-    agent = from_toml(_File(path), Agent, name=str(path))
+    agent = from_toml(path, Agent)
     faults = Faults()
     for found in (*_argv_faults(agent), *_env_faults(agent), *_other_faults(agent)):
         faults.add(*found)
     faults.raise_if_any(str(path))
     return agent
-
-
-class _File:
-    """The file, with the word `from` of [answer] as the converter wants it: in Python that word is taken."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __str__(self) -> str:
-        return str(self._path)
-
-    def read_bytes(self) -> bytes:
-        """Its bytes."""
-        return _FROM.sub(rb"\1source\2", self._path.read_bytes())
-
-
-_FROM: Final = re.compile(rb"(?m)^(\s*)from(\s*=)")
-Found: TypeAlias = tuple[str, str, str | None]
 
 
 def _argv_faults(agent: Agent) -> Iterator[Found]:
@@ -155,7 +138,11 @@ def _other_faults(agent: Agent) -> Iterator[Found]:
     for name in ("path", "key"):
         value = getattr(agent.answer, name)
         if (name == needs) != bool(value):
-            yield f"$.answer.{name}", "missing" if name == needs else f"from = {agent.answer.source!r} takes none", None
+            yield (
+                f"$.answer.{name}",
+                "missing" if name == needs else f"source = {agent.answer.source!r} takes none",
+                None,
+            )
     if agent.answer.path and not _inside(agent.answer.path):
         yield "$.answer.path", "must be within the agent's folder", None
     file = agent.mcp.file

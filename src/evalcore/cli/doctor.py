@@ -188,7 +188,9 @@ def _isolation(registry: Registry) -> Iterator[Finding]:
     if kinds:
         yield Finding("isolation", "ok", f"sandboxes: {', '.join(kinds)}; {machine}")
     else:
-        yield Finding("isolation", "note", f"no sandbox that isolates is installed: agents run with isolation none; {machine}")
+        yield Finding(
+            "isolation", "note", f"no sandbox that isolates is installed: agents run with isolation none; {machine}"
+        )
 
 
 def _keys(registry: Registry, session: Session) -> Iterator[Finding]:

@@ -12,11 +12,12 @@ from evalcore.cli.resume import CONCURRENCY, QUIET, RUN, YES
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
 from evalcore.engine.loop import run_to_end
-from evalcore.engine.plan import base_of, close_plan, make_plan
+from evalcore.engine.plan import close_plan, make_plan
 from evalcore.engine.run import start, study_of
 from evalcore.engine.runner import RunEnd
 from evalcore.engine.services import LocalServices, SystemClock
 from evalcore.engine.settings import SettingFlags, default_run_name, run_settings
+from evalcore.engine.stamping import base_of
 from evalcore.engine.store import read_stamp
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import Study

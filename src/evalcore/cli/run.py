@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalcore.cli.consent import commands_of, consent
 from evalcore.cli.execution import (
     Manner,
     ask,
@@ -63,6 +64,7 @@ async def _carry_out(session: Session, request: Request, path: Path, manner: Man
         plan = await make_plan(request.study, registry, services, path.name)
         try:
             manner.tell(preface + projection(plan, manner, registry))
+            consent(commands_of(plan), manner)
             ask(costly(plan.arms, plan.study, registry), manner)
             end = await start(plan, path, registry, services, run_options(path, manner))
         finally:

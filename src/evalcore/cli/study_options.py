@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from evalcore.cli.session import Session
 from evalcore.engine.arms import Content
 from evalcore.engine.flags import StudyFlags, apply_flags, study_from_flags
-from evalcore.engine.plan import vocabulary
+from evalcore.engine.parts import vocabulary
 from evalcore.engine.selectors import expand, find_benchmark
 from evalcore.engine.services import LocalServices
 from evalcore.engine.settings import RunSettings, SettingFlags, run_settings

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
+from evalcore.engine.benchmarks import Benchmark, grading_digest, load_benchmark
 from evalcore.engine.fault import UNCOUNTED
 from evalcore.engine.ledger import Ledger
-from evalcore.engine.plan import Benchmark, Plan, base_of, close_plan, grading_digest, load_benchmark, make_plan
+from evalcore.engine.plan import Plan, close_plan, make_plan
 from evalcore.engine.runner import (
     DEFAULT_CONCURRENCY,
     FINISHING,
@@ -25,6 +26,7 @@ from evalcore.engine.runner import (
     grade_stored,
 )
 from evalcore.engine.services import LocalServices
+from evalcore.engine.stamping import base_of
 from evalcore.engine.store import (
     FileBlobs,
     RunLock,

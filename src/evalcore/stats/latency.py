@@ -139,7 +139,8 @@ def _replicates(
     owners = np.asarray([i for _, i in pooled])
     found: list[list[NDArray[float64]]] = [[] for _ in qs]
     for piece in resamples(len(groups), draws, seed):
-        reached = np.cumsum(piece[:, owners], axis=1)  # how many runs of the resample are among the first so many
+        # How many runs of all resamples so far are among the first so many of this one: one ascending sequence.
+        reached = np.cumsum(piece[:, owners].ravel()).reshape(len(piece), len(values))
         for place, q in enumerate(qs):
             found[place].append(_type_7(values, reached, q))
     return [[float(x) for x in np.sort(np.concatenate(parts))] for parts in found]
@@ -150,13 +151,12 @@ def _type_7(values: NDArray[float64], reached: NDArray[int64], q: float) -> NDAr
     import numpy as np
 
     rows, width = reached.shape
-    last = reached[:, -1] - 1
+    starts = np.concatenate([[0], reached[:-1, -1]])
+    last = reached[:, -1] - starts - 1
     place = q * last
     below = np.floor(place).astype(np.int64)
     share = place - below
-    # Rows laid end to end, each above the one before, are one ascending sequence: a single search does for all.
-    starts = np.arange(rows) * (int(last.max()) + 2)
-    flat = (reached + starts[:, None]).ravel()
+    flat = reached.ravel()
     low, high = (
         values[np.searchsorted(flat, rank + starts, "right") - np.arange(rows) * width]
         for rank in (below, np.minimum(below + 1, last))

@@ -1,0 +1,170 @@
+"""The parts of a plan: each made once, shared between cells, and closed together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import define, field
+
+from evalcore.contracts import Bridge, CheckedProvider, Closable, Harness, HarnessVersion, Provider, Transform
+from evalcore.engine.arms import Vocabulary
+from evalcore.engine.benchmarks import Benchmark
+from evalcore.engine.services import LocalServices
+from evalcore.engine.trial import Cell
+from evalcore.errors import ConfigError, Fault
+from evalcore.plugins import Registry
+from evalcore.values.arm import Arm, Owner
+from evalcore.values.descriptors import AxisInfo, BridgeInfo, HarnessInfo, ModelInfo, TransformInfo
+from evalcore.values.json import JSONValue
+from evalcore.values.study import Study
+from evalcore.wires.gateway.prices import ModelPrice
+
+
+@define
+class Parts:
+    """Parts made once and shared between cells."""
+
+    registry: Registry
+    services: LocalServices
+    bridges: dict[str, Bridge] = field(factory=dict)
+    providers: dict[str, Provider] = field(factory=dict)
+    harnesses: dict[str, tuple[HarnessInfo, Harness, HarnessVersion]] = field(factory=dict)
+    made: dict[str, Transform] = field(factory=dict)
+
+    async def harness(self, name: str) -> tuple[HarnessInfo, Harness, HarnessVersion]:
+        """A harness, probed once."""
+        if name not in self.harnesses:
+            info = self.registry.get(HarnessInfo, "harness", name)
+            harness: Harness = self.registry.factory(info)(self.services, info)
+            self.harnesses[name] = (info, harness, await harness.probe())
+        return self.harnesses[name]
+
+    def provider(self, model: str) -> Provider:
+        """The provider of `provider/model`."""
+        name = model.partition("/")[0]
+        if name not in self.providers:
+            info = self.registry.get(ModelInfo, "model provider", name)
+            self.providers[name] = self.registry.factory(info)(self.services, info)
+        return self.providers[name]
+
+    def transforms(self, arm: Arm) -> tuple[tuple[Transform, JSONValue], ...]:
+        """What changes assignments for an arm, in order of registration, each with the value of its axis."""
+        found = []
+        for name, info in self.registry.all(TransformInfo).items():
+            value = arm.axes.get(info.axis)
+            if value is not None:
+                if name not in self.made:
+                    self.made[name] = self.registry.factory(info)(self.services, info)
+                found.append((self.made[name], value))
+        return tuple(found)
+
+    def content(self, axis: str, value: str) -> Mapping[str, str]:
+        """Digests of the files behind an axis' value."""
+        return self.provider(value).content(value.partition("/")[2]) if axis == "model" else {}
+
+    async def close(self) -> None:
+        """Close what was made, last made kinds first; benchmarks are closed by their plan."""
+        made: list[object] = [*self.made.values(), *(h for _, h, _ in self.harnesses.values())]
+        await close_all([*made, *self.bridges.values(), *self.providers.values()])
+
+
+async def close_all(parts: list[object]) -> None:
+    """Close each part that can be closed, once."""
+    for part in {id(p): p for p in parts}.values():
+        if isinstance(part, Closable):
+            await part.close()
+
+
+class Bridges(Mapping[str, Bridge]):
+    """Bridges by kind, each made when the first task asks for it."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def __getitem__(self, kind: str) -> Bridge:
+        made = self._parts.bridges.get(kind)
+        if made is None:
+            info = self._parts.registry.get(BridgeInfo, "bridge", kind)
+            made = self._parts.bridges[kind] = self._parts.registry.factory(info)(self._parts.services, info)
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts.registry.all(BridgeInfo))
+
+    def __len__(self) -> int:
+        return len(self._parts.registry.all(BridgeInfo))
+
+
+def vocabulary(registry: Registry) -> Vocabulary:
+    """What arms may say, from everything that is registered."""
+    return Vocabulary(
+        tuple(registry.all(AxisInfo).values()),
+        tuple(registry.all(HarnessInfo).values()),
+        tuple(registry.all(ModelInfo).values()),
+    )
+
+
+def check_transforms(arms: tuple[Arm, ...], registry: Registry) -> None:
+    """A knob that turns nothing would make two equal arms look different."""
+    applied = {info.axis for info in registry.all(TransformInfo).values()}
+    idle = {axis.name for axis in registry.all(AxisInfo).values() if axis.owner == "transform"} - applied
+    for arm in arms:
+        for axis in sorted(idle & arm.axes.keys()):
+            if arm.axes[axis] != arm.defaults.get(axis):
+                fault = Fault(f"$.arms.{arm.handle}.{axis}", "no transform applies this axis")
+                raise ConfigError("the study sets an axis that has no effect", faults=[fault])
+
+
+def check_providers(arms: tuple[Arm, ...], parts: Parts) -> None:
+    """Providers that can tell before the first trial that they could not serve an arm are asked, all of them."""
+    faults: list[Fault] = []
+    for arm in arms:
+        provider: object = parts.provider(arm.model) if arm.model else None
+        if arm.model is None or not isinstance(provider, CheckedProvider):
+            continue
+        try:
+            provider.check(arm.model.partition("/")[2], owned(arm, "provider", parts.registry))
+        except ConfigError as error:
+            faults.append(Fault(f"arm {arm.handle!r}", error.message, error.hint))
+    if faults:
+        raise ConfigError("models of the study cannot be called", faults=faults)
+
+
+def owned(arm: Arm, owner: Owner, registry: Registry) -> dict[str, JSONValue]:
+    """The arm's axes of one owner, those that are set."""
+    parts = {arm.harness, (arm.model or "").partition("/")[0]}
+    mine = {
+        axis.name
+        for axis in registry.all(AxisInfo).values()
+        if axis.owner == owner and (not axis.of or owner not in ("harness", "provider") or axis.of in parts)
+    }
+    return {k: v for k, v in arm.axes.items() if v is not None and k in mine}
+
+
+def make_cell(
+    benchmark: Benchmark,
+    arm: Arm,
+    info: HarnessInfo,
+    harness: Harness,
+    study: Study,
+    parts: Parts,
+    price: ModelPrice | None,
+) -> Cell:
+    """The parts of one benchmark × arm."""
+    return Cell(
+        benchmark=benchmark.selector,
+        adapter=benchmark.adapter,
+        grader=benchmark.grader,
+        arm=arm,
+        harness=harness,
+        provider=parts.provider(arm.model) if arm.model else None,
+        bridges=Bridges(parts),
+        options=owned(arm, "harness", parts.registry),
+        parameters=owned(arm, "gateway", parts.registry),
+        limits=study.limits,
+        control=info.control,
+        transforms=parts.transforms(arm),
+        settings=owned(arm, "provider", parts.registry),
+        wire_server=parts.services.wire_server if info.wires == "http" else None,
+        price=price,
+    )
