@@ -353,7 +353,7 @@ class Transform(Protocol):
 
 
 class Renderer(Protocol):
-    """Writes a run in some other format below `out`; returns the files. Raises ConfigError if there is nothing to do."""
+    """Writes a run in some other format below `out`, and returns the files. Raises ConfigError if it cannot."""
 
     def render(self, run: Path, out: Path) -> Sequence[Path]: ...
 

@@ -18,8 +18,8 @@ BLOCK = re.compile(r"^```sh(?: exit=(\d+))?\n(.*?)^```", re.MULTILINE | re.DOTAL
 
 def commands(text: str) -> list[tuple[str, int]]:
     """Every command line of the page's shell blocks, and the exit code it must have."""
-    found = BLOCK.findall(text)
-    return [(line, int(code or 0)) for code, body in found for line in body.splitlines() if line.startswith("evalcore ")]
+    lines = [(line, int(code or 0)) for code, body in BLOCK.findall(text) for line in body.splitlines()]
+    return [(line, code) for line, code in lines if line.startswith("evalcore ")]
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def write(folder: Path, script: str, **more: Any) -> Path:
     return folder / "agent.toml"
 
 
-async def once(folder: Path, script: str, prompt: str = "Do it.", **more: Any) -> HarnessExit:
+async def once(folder: Path, script: str, task: str = "Do it.", **more: Any) -> HarnessExit:
     """What a script's exit says, before wires of their own."""
     path = write(folder, script, **more)
     workdir = folder / "work"
@@ -87,7 +87,7 @@ async def once(folder: Path, script: str, prompt: str = "Do it.", **more: Any) -
     async with serving() as server:
         wires = await open_wires(server)
         wires.tools.url, wires.channel.url = wires.tool_door.url, wires.model_door.url
-        messages = (Message("system", "Be kind."), Message("user", prompt))
+        messages = (Message("system", "Be kind."), Message("user", task))
         job = Job(messages, (wires.tools,), wires.channel, {"agent": str(path)}, Limits(), lambda: workdir)
         return await CommandHarness().run(job)
 
@@ -129,6 +129,14 @@ print(os.environ["OPENAI_BASE_URL"], "it is 10 degrees in Bern")
 """
 
 
+def runs(pid: int) -> bool:
+    """Whether a process lives; one that only waits to be buried does not."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def spied(folder: Path, then: str) -> Path:
     return write(
         folder, SPY, argv=["{python}", "{agent_dir}/agent.py", "{prompt}", str(folder / "seen.json"), then]
@@ -149,7 +157,7 @@ async def test_no_key_reaches_it_no_token_is_in_its_argv_and_nothing_of_it_is_le
     token = seen["environment"]["EVALCORE_MCP_URL"].split("/")[4]
     assert len(token) == 32 and token not in seen["argv"]
     assert (seen["files"], seen["home"]) == ([], []) and seen["descriptors"] <= 6
-    assert not any(map(psutil.pid_exists, seen["pids"]))
+    assert not any(map(runs, seen["pids"]))
     model_token = seen["environment"]["OPENAI_BASE_URL"].split("/")[4]
     (left,) = (e for e in events if e["e"] == "harness.exit")
     assert model_token not in json.dumps(left["evidence"])
@@ -161,7 +169,7 @@ async def test_the_trials_time_ends_the_whole_tree(tmp_path: Path) -> None:
     attempt, _, _ = await trial(tmp_path, spied(tmp_path, "hang"), Limits(wall_s=3.0))
     assert attempt.exit is not None and (attempt.exit.kind, attempt.exit.limit) == ("limit", "wall_s")
     pids = json.loads((tmp_path / "seen.json").read_text())["pids"]
-    assert not any(map(psutil.pid_exists, pids))
+    assert not any(map(runs, pids))
 
 
 @on_loop
@@ -171,11 +179,11 @@ async def test_cancelling_ends_the_whole_tree(tmp_path: Path) -> None:
     )
     await asyncio.wait_for(until(lambda: _whole(tmp_path / "seen.json")), 60)
     pids = json.loads((tmp_path / "seen.json").read_text())["pids"]
-    assert all(map(psutil.pid_exists, pids))
+    assert all(map(runs, pids))
     task.cancel()
     await asyncio.wait({task})
     assert task.cancelled()
-    assert not any(map(psutil.pid_exists, pids))
+    assert not any(map(runs, pids))
 
 
 def _whole(path: Path) -> bool:

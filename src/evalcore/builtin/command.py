@@ -270,9 +270,10 @@ def _from_file(workdir: Path, name: str, cap: int) -> tuple[str | None, str | No
         descriptor = os.open(workdir / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         return None, f"no answer in {name}: {error.strerror}"
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None, f"{name} is no file"
     with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None, f"{name} is no file"
         return file.read(cap).decode(errors="replace").strip(), None
 
 

@@ -7,9 +7,9 @@ The system message lists the tools with their JSON Schemas and asks for calls in
     </tool_call>
 
 Results come back in one user message, a `<tool_result>` block per call in the order of the calls, its content JSON:
-what a tool says can so not be mistaken for a block of its own. A reply without a call is the answer. A block that is never
-closed, or holds no JSON object with a `name`, counts as a malformed call: the model is told, and the tool-error rate
-counts it.
+what a tool says can so not be mistaken for a block of its own. A reply without a call is the answer. A block that is
+never closed, or holds no JSON object with a `name`, counts as a malformed call: the model is told, and the tool-error
+rate counts it.
 """
 
 from __future__ import annotations
