@@ -16,7 +16,7 @@ META = {
 }
 
 
-def mcp(http: httpx2.Client, method: str, **params: Any) -> Any:
+def mcp(http: httpx2.Client, method: str, meta: dict[str, Any], **params: Any) -> Any:
     """One MCP request of the revision without a handshake."""
     headers = {
         "MCP-Protocol-Version": "2026-07-28",
@@ -25,7 +25,7 @@ def mcp(http: httpx2.Client, method: str, **params: Any) -> Any:
     }
     if "name" in params:
         headers["Mcp-Name"] = params["name"]
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": {**META, **meta}}}
     answer = http.post(os.environ["EVALCORE_MCP_URL"], headers=headers, json=body).json()
     if "error" in answer:
         raise RuntimeError(answer["error"]["message"])
@@ -41,11 +41,22 @@ def model(http: httpx2.Client, messages: list[Any], tools: list[Any]) -> Any:
     return answer.json()["choices"][0]["message"]
 
 
+def called(http: httpx2.Client, function: Any) -> str:
+    """One tool call, its result as text. Arguments that are no JSON are reported as they are: the wire refuses them."""
+    meta, arguments = {}, {}
+    try:
+        arguments = json.loads(function["arguments"])
+    except ValueError:
+        meta = {"evalcore/raw-arguments": function["arguments"]}
+    result = mcp(http, "tools/call", meta, name=function["name"], arguments=arguments)
+    return "\n".join(part.get("text", "") for part in result["content"])
+
+
 def main() -> None:
     """Ask, call, repeat; the answer goes to standard output."""
     messages: list[Any] = [{"role": "user", "content": sys.argv[1]}]
     with httpx2.Client(trust_env=False, timeout=600) as http:
-        listed = mcp(http, "tools/list")["tools"]
+        listed = mcp(http, "tools/list", {})["tools"]
         tools = [
             {
                 "type": "function",
@@ -56,9 +67,7 @@ def main() -> None:
         while (message := model(http, messages, tools)).get("tool_calls"):
             messages.append(message)
             for call in message["tool_calls"]:
-                function = call["function"]
-                result = mcp(http, "tools/call", name=function["name"], arguments=json.loads(function["arguments"]))
-                text = "\n".join(part.get("text", "") for part in result["content"])
+                text = called(http, call["function"])
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
     print(message.get("content") or "")
 

@@ -346,6 +346,13 @@ class Harness(Protocol):
     async def run(self, job: Job) -> HarnessExit: ...
 
 
+@runtime_checkable
+class Executes(Protocol):
+    """A part that starts programs which a file names: it says which, for a person to look at. Raises ConfigError."""
+
+    def commands(self, options: Mapping[str, JSONValue]) -> Sequence[Sequence[str]]: ...
+
+
 class Transform(Protocol):
     """Changes an assignment for an axis value; runs before the episode is opened."""
 

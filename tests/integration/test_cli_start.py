@@ -67,8 +67,9 @@ def test_help_lists_every_verb(cli: Cli) -> None:
     called = cli("--help")
     assert called.exit_code == 0
     assert len(called.stdout.splitlines()) <= 40
+    longest = max(map(len, VERBS))
     for verb, (_, text) in VERBS.items():
-        assert f"  {verb:<7}  {text}" in called.stdout
+        assert f"  {verb:<{longest}}  {text}" in called.stdout
 
 
 def test_nothing_asked_is_help(cli: Cli) -> None:
@@ -132,7 +133,7 @@ def test_doctor_tells_of_it_among_the_rest(cli: Cli) -> None:
 
 
 def test_a_plugin_adds_verbs(program: Cli, verbs_site: Site) -> None:
-    assert "  greet    Say hello (toy).\n" in program("--help", sites=(verbs_site,)).stdout
+    assert "  greet      Say hello (toy).\n" in program("--help", sites=(verbs_site,)).stdout
     assert program("greet", "Bern", sites=(verbs_site,)).stdout == "hello Bern\n"
 
 

@@ -179,7 +179,7 @@ async def test_cancelling_ends_the_whole_tree(tmp_path: Path) -> None:
     )
     await asyncio.wait_for(until(lambda: _whole(tmp_path / "seen.json")), 60)
     pids = json.loads((tmp_path / "seen.json").read_text())["pids"]
-    assert all(map(runs, pids))
+    assert sum(map(runs, pids)) >= 3  # the shell in between has ended
     task.cancel()
     await asyncio.wait({task})
     assert task.cancelled()

@@ -210,7 +210,6 @@ def _exit(agent: Agent, done: Completed, answer: str | None, why: str | None, ve
     evidence: JSONObject = {
         "version": version.version,
         "build": version.build,
-        "wall_s": round(done.wall_s, 3),
         "stdout": _shown(done.stdout),
         "stderr": _shown(done.stderr),
     }

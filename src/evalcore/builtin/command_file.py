@@ -106,12 +106,11 @@ def _argv_faults(agent: Agent) -> Iterator[Found]:
                 yield place, "a null character", None
             for name in names_in(text):
                 if name in SECRET:
-                    hint = "every user of the machine can read an argv; give it in [env]"
-                    yield place, f"{{{name}}} holds the trial's token", hint
+                    yield place, f"{{{name}}} holds the trial's token", "give it in [env]: everybody can read an argv"
                 elif name not in PLAIN or (key == "version" and name not in ("agent_dir", "python")):
                     yield place, f"unknown placeholder {{{name}}}", _known(name)
     given = {name for text in agent.argv for name in names_in(text)}
-    needs = {"argument": "prompt", "file": "prompt_file"}.get(agent.prompt)
+    needs = {"argument": "prompt", "file": "prompt_file", "stdin": ""}[agent.prompt]
     if needs and not (needs in given or (needs == "prompt_file" and agent.uses(needs))):
         hint = 'or prompt = "stdin"' if needs == "prompt" else None
         yield "$.argv", f"has no {{{needs}}}, and prompt = {agent.prompt!r}", hint
@@ -134,13 +133,13 @@ def _env_faults(agent: Agent) -> Iterator[Found]:
 
 
 def _other_faults(agent: Agent) -> Iterator[Found]:
-    needs = {"file": "path", "json": "key"}.get(agent.answer.source)
+    wanted = {"file": "path", "json": "key"}.get(agent.answer.source)
     for name in ("path", "key"):
         value = getattr(agent.answer, name)
-        if (name == needs) != bool(value):
+        if (name == wanted) != bool(value):
             yield (
                 f"$.answer.{name}",
-                "missing" if name == needs else f"source = {agent.answer.source!r} takes none",
+                "missing" if name == wanted else f"source = {agent.answer.source!r} takes none",
                 None,
             )
     if agent.answer.path and not _inside(agent.answer.path):

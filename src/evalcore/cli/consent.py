@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import shlex
 import signal
-from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
 
 import click
 
 from evalcore.cli.execution import Manner
 from evalcore.cli.output import on_terminal, tell
+from evalcore.contracts import Executes
 from evalcore.engine.plan import Plan
 from evalcore.errors import ConfigError
 from evalcore.report.words import plural, safe
-from evalcore.values.json import JSONValue
-
-
-@runtime_checkable
-class Executes(Protocol):
-    """A part that starts programs which a file names: it can say which. Raises ConfigError."""
-
-    def commands(self, options: Mapping[str, JSONValue]) -> Sequence[Sequence[str]]: ...
 
 
 def commands_of(plan: Plan) -> list[str]:

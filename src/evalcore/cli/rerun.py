@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from attrs import evolve
 
+from evalcore.cli.consent import commands_of, consent
 from evalcore.cli.execution import Manner, ask, costly, finish, fresh, interruptible, projection, run_options
 from evalcore.cli.resume import CONCURRENCY, QUIET, RUN, YES
 from evalcore.cli.session import Session, with_session
@@ -65,6 +66,7 @@ async def _carry_out(session: Session, stamp: RunStamp, study: Study, path: Path
         plan = evolve(plan, stamp=evolve(plan.stamp, parent=stamp.run))
         try:
             manner.tell(projection(plan, manner, registry))
+            consent(commands_of(plan), manner)
             ask(costly(plan.arms, plan.study, registry), manner)
             end = await start(plan, path, registry, services, run_options(path, manner))
         finally:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
 
-from evalcore.contracts import CheckedAdapter
+from evalcore.contracts import CheckedAdapter, Executes
 from evalcore.engine.arms import complete_arms
 from evalcore.engine.benchmarks import Benchmark, load_benchmark, selectors_of, with_oracle_note
 from evalcore.engine.parts import Parts, check_providers, check_transforms, close_all, make_cell, vocabulary
@@ -147,6 +147,10 @@ async def make_plan(
                     benchmark, arm, info, harness, study, parts, _price(arm, prices)
                 )
     notes = [f"oracle is not applicable to {b.selector}: {n}" for b in benchmarks if (n := b.stamp.oracle_note)]
+    for cell in cells.values():
+        agent: object = cell.harness
+        if isinstance(agent, Executes):  # its file is read here, so that a bad one is told before anything runs
+            agent.commands(cell.options)
     if not cells:
         raise ConfigError("nothing to run", hint=notes[0] if notes else None)
     stamp = await make_stamp(study, run, arms, harnesses, benchmarks, registry, services, prices.as_json())

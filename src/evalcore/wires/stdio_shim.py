@@ -34,10 +34,7 @@ NOTIFY_S: Final = 30.0  # for what has no answer
 LINGER_S: Final = 1.5  # after the end of input: shorter than the SDK's clients wait before they use force
 MODERN: Final = "2026-07-28"  # from this revision on no handshake: every message says what it speaks
 
-INTERNAL: Final = -32603
-INVALID: Final = -32600
-PARSE: Final = -32700
-CLOSED: Final = -32000
+INTERNAL, INVALID, PARSE, CLOSED = -32603, -32600, -32700, -32000  # JSON-RPC's codes; the last is a server's own
 
 _ENDLESS: Final = ("", "subscriptions/listen")  # the first is our own, see `_listen`
 _VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -66,7 +63,7 @@ class Shim:
     def __init__(self, url: str, lines: BinaryIO, write: Callable[[bytes], None]) -> None:
         parts = urlsplit(check_url(url))
         self._host, self._port = str(parts.hostname), parts.port
-        self._secure = parts.scheme == "https"
+        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._lines = lines
         self._write = write
@@ -216,8 +213,8 @@ class Shim:
             call.connection.close()
 
     def _send(self, connection: HTTPConnection, message: dict[str, Any], line: bytes) -> None:
-        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        connection.request("POST", self._path, body=line, headers=headers | self._era(message))
+        kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        connection.request("POST", self._path, body=line, headers=kinds | self._era(message))
 
     def _era(self, message: dict[str, Any]) -> dict[str, str]:
         """The headers that repeat what a message says, or what the handshake said."""
@@ -241,8 +238,7 @@ class Shim:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
-                kind = HTTPSConnection if self._secure else HTTPConnection
-                connection = kind(self._host, self._port, timeout=CONNECT_S)
+                connection = self._kind(self._host, self._port, timeout=CONNECT_S)
                 connection.connect()
             elif select.select((connection.sock,), (), (), 0)[0]:
                 connection.close()
@@ -277,12 +273,11 @@ class Shim:
                 connection.request("DELETE", self._path, headers=self._era({}))
                 connection.getresponse().read(1024)
                 connection.close()
-        while self._idle:
-            self._idle.pop().close()
+        for idle in self._idle:
+            idle.close()
 
     def _under_way(self) -> list[_Call]:
-        with self._lock:
-            return list(self._calls.values())
+        return list(self._calls.values())  # one step, which no other thread comes between
 
     # ── to the agent ─────────────────────────────────────────────────────────────────────────────────────────────────
 
