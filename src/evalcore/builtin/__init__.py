@@ -9,6 +9,7 @@ from evalcore.hookspecs import (
     GraderInfo,
     HarnessInfo,
     ModelInfo,
+    RendererInfo,
     SandboxInfo,
     hookimpl,
 )
@@ -157,5 +158,32 @@ def evalcore_axes() -> list[AxisInfo]:
             "how long the model thinks",
             "gateway",
             values=("none", "minimal", "low", "medium", "high", "xhigh"),
+        ),
+    ]
+
+
+@hookimpl
+def evalcore_renderers() -> list[RendererInfo]:
+    """The forms of a report that need no more than the core: `evalcore report RUN --format NAME`."""
+    return [
+        RendererInfo(
+            "markdown",
+            "the whole report as a page of Markdown",
+            "evalcore.builtin.renderers:MarkdownPage",
+        ),
+        RendererInfo(
+            "csv",
+            "every number of the report, a row for each cell and metric",
+            "evalcore.builtin.renderers:CsvTable",
+        ),
+        RendererInfo(
+            "junit",
+            "every task's outcome as JUnit XML, a suite for each cell",
+            "evalcore.builtin.renderers:JUnitXml",
+        ),
+        RendererInfo(
+            "github",
+            "a short report with folded details, for the page of a GitHub Actions job",
+            "evalcore.builtin.renderers:GitHubSummary",
         ),
     ]

@@ -1,28 +1,64 @@
-"""`evalcore report`: the scorecard of a run, read back from its ledgers."""
+"""`evalcore report`: the scorecard of a run, read back from its ledgers, on the terminal or in any installed form."""
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
 import click
+from attrs import frozen
 
 from evalcore.cli.execution import print_report, read_back
-from evalcore.cli.output import say_json, tell
+from evalcore.cli.output import say, say_json, tell
 from evalcore.cli.resume import RUN
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
-from evalcore.engine.store import gradings_of
+from evalcore.engine.services import LocalServices
+from evalcore.engine.store import gradings_of, read_stamp, write_durably
+from evalcore.errors import ConfigError, EvalcoreError, PluginError
+from evalcore.plugins import Registry
+from evalcore.report.load import choose_grading
+from evalcore.report.words import plural
+from evalcore.values.descriptors import RendererInfo
+
+STDOUT: Final = "-"
 
 
 @click.command()
 @options(RUN)
 @click.option("--grading", metavar="DIGEST", help="Another grading than the run's own, by its digest or its beginning.")
+@click.option("--format", "form", metavar="NAME", help="As markdown, csv, junit, github, or what a plugin adds.")
+@click.option("--out", metavar="FILE|DIR|-", help="Where to write that; - is standard output.")
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
 @options(JSON)
 @with_session
-def report(session: Session, *, run: str, grading: str | None, json: bool | None) -> int:
+def report(
+    session: Session,
+    *,
+    run: str,
+    grading: str | None,
+    form: str | None,
+    out: str | None,
+    force: bool,
+    json: bool | None,
+) -> int:
     """Show the scorecard of RUN, and write its scorecard.json anew.
 
-    RUN is the folder of a run, or its name under ./runs; it may still be running.
+    RUN is the folder of a run, or its name under ./runs; it may still be running. `evalcore list renderers` shows
+    what --format knows. A form of one file goes to standard output unless --out names a file or a folder; one of
+    several files needs a folder. In a GitHub Actions job, `--format github` goes to the page of the job.
     """
     path = session.run_path(run)
+    if form is not None:
+        if json:
+            raise click.UsageError("--json is a form of its own: not with --format")
+        return _write(session, path, form, grading, Target(out, force))
+    if out is not None or force:
+        raise click.UsageError("--out and --force say where a --format goes; without one they say nothing")
     made = read_back(path, session.registry(), grading)
     if json:
         from evalcore.report.scorecard import to_json
@@ -34,3 +70,116 @@ def report(session: Session, *, run: str, grading: str | None, json: bool | None
     if others:
         tell(f"other gradings of this run: {', '.join(others)} (--grading DIGEST)")
     return 0
+
+
+# ── in another form ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class Target:
+    """Where a form goes, as the user said it."""
+
+    out: str | None
+    force: bool
+
+    @property
+    def path(self) -> Path | None:
+        """The file or folder that is named."""
+        return None if self.out in (None, STDOUT) else Path(str(self.out)).expanduser()
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether a folder is named, whatever is written."""
+        path = self.path
+        return path is not None and (path.is_dir() or str(self.out).endswith("/"))
+
+
+@frozen
+class Form:
+    """A renderer under its name, with the run that it writes and by which grading."""
+
+    name: str
+    renderer: Any
+    run: Path
+    grading: str | None
+
+    def write(self, folder: Path) -> list[Path]:
+        """Render below a folder. Raises PluginError for a renderer with a bug."""
+        other: Mapping[str, str] = {} if self.grading is None else {"grading": self.grading}
+        if other and "grading" not in inspect.signature(self.renderer.render).parameters:
+            raise ConfigError(f"{self.name} writes a run by its own grading only", hint="leave out --grading")
+        try:
+            files = [Path(file) for file in self.renderer.render(self.run, folder, **other)]
+        except (EvalcoreError, OSError):
+            raise
+        except Exception as error:
+            raise self._at_fault(f"failed: {type(error).__name__}: {error}") from error
+        if not files or not all(file.is_relative_to(folder) and file.is_file() for file in files):
+            raise self._at_fault(f"names {plural(len(files), 'file')}, and not the files that it wrote")
+        return files
+
+    def _at_fault(self, what: str) -> PluginError:
+        return PluginError(f"the renderer {self.name} {what}", plugin=self.name, stage="validate")
+
+
+def _write(session: Session, run: Path, name: str, grading: str | None, target: Target) -> int:
+    """Render a run, and say where it went."""
+    form = _form(session.registry(), run, name, grading)
+    if target.force and target.is_folder and target.path is not None:
+        _say_files(form.write(target.path))  # what is there is the renderer's to see: it may belong to another run
+        return 0
+    with TemporaryDirectory(prefix="evalcore-") as folder:
+        files = form.write(Path(folder))
+        page = session.environ.get(getattr(form.renderer, "appends_to", ""))
+        if target.out is None and page and len(files) == 1:
+            _append(files[0], Path(page))
+        elif target.path is None:
+            _print(form, files)
+        else:
+            _keep(files, Path(folder), target, target.path)
+    return 0
+
+
+def _form(registry: Registry, run: Path, name: str, grading: str | None) -> Form:
+    """Raises ConfigError if there is no such form, run or grading."""
+    info = registry.get(RendererInfo, "format", name)
+    chosen = None if grading is None else choose_grading(run, read_stamp(run), grading)
+    return Form(name, registry.factory(info)(LocalServices(registry, run), info), run, chosen)
+
+
+def _append(file: Path, page: Path) -> None:
+    """At the end of what others have written there."""
+    with page.open("ab") as whole:
+        whole.write((b"\n" if whole.tell() else b"") + file.read_bytes())
+    tell(f"appended to {page}")
+
+
+def _print(form: Form, files: Sequence[Path]) -> None:
+    """The one file on standard output, byte for byte unless a terminal would obey it."""
+    if len(files) > 1:
+        hint = f"`evalcore report {form.run} --format {form.name} --out DIR` names one"
+        raise ConfigError(f"{form.name} writes {plural(len(files), 'file')}: they need a folder", hint=hint)
+    data = files[0].read_bytes()
+    if sys.stdout.isatty():
+        say(data.decode("utf-8", "replace").rstrip("\n"))
+    else:
+        click.echo(data, nl=False)
+
+
+def _keep(files: Sequence[Path], folder: Path, target: Target, out: Path) -> None:
+    """Bring files where they are wanted, all of them or none."""
+    single = len(files) == 1 and not target.is_folder
+    places = {file: out if single else out / file.relative_to(folder) for file in files}
+    there = [place for place in places.values() if place.exists() or place.is_symlink()]
+    if there and not target.force:
+        more = f", and {len(there) - 1:,} more" if len(there) > 1 else ""
+        raise ConfigError(f"{there[0]} exists already{more}", hint="--force replaces it; --out names another place")
+    for file, place in places.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_durably(place, file.read_bytes())
+    _say_files(list(places.values()))
+
+
+def _say_files(files: Sequence[Path]) -> None:
+    for file in files:
+        say(str(file))

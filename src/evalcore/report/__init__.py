@@ -7,4 +7,5 @@ metrics    the built-in metrics of a cell
 notes      what a reader must know beside the numbers
 scorecard  JSON (`scorecard.json`, and its published schema)
 text       a table for people
+markdown, tabular, junit   the same for pages, spreadsheets and CI
 """
