@@ -201,7 +201,9 @@ def _failure(error: ScriptedError) -> Exception:
 
 def _body(reply: Reply, model: str, context: CallContext) -> JSONObject:
     """The reply as a Chat Completions response."""
-    message: JSONObject = {"role": "assistant", "content": reply.text}
+    message: JSONObject = {"role": "assistant"}
+    if reply.text is not None or not reply.tool_calls:
+        message["content"] = reply.text
     if reply.tool_calls:
         message["tool_calls"] = [_call(c, i, context) for i, c in enumerate(reply.tool_calls)]
     if reply.refusal is not None:

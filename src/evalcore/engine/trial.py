@@ -402,8 +402,7 @@ def _no_verdict(verdict: object) -> str | None:
 
 def deliverable_of(reader: TraceReader) -> tuple[Deliverable, Evidence] | None:
     """What a stored trace holds for the grader; None for a void attempt."""
-    left = next(reader.events("deliverable"), None)
-    seen = next(reader.events("evidence"), None)
+    left, seen = reader.last("deliverable"), reader.last("evidence")
     if left is None or seen is None:
         return None
     return _deliverable(left), Evidence(_object(seen.get("data")), _blobs(seen.get("blobs")))

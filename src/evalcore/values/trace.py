@@ -43,10 +43,20 @@ class TraceReader:
         """All events in order, or those of one kind."""
         mark = b"" if kind is None else b'"e":"%s"' % kind.encode()
         for line in self._lines:
-            if mark in line[:_HEAD] or line.startswith(_EXACT_HEAD):
+            if line.find(mark, 0, _HEAD) >= 0 or line.startswith(_EXACT_HEAD):
                 event = _event(line)
                 if kind is None or event["e"] == kind:
                     yield event
+
+    def last(self, kind: str) -> JSONObject | None:
+        """The last event of a kind, looked for from the end."""
+        mark = b'"e":"%s"' % kind.encode()
+        for line in reversed(self._lines):
+            if line.find(mark, 0, _HEAD) >= 0 or line.startswith(_EXACT_HEAD):
+                event = _event(line)
+                if event["e"] == kind:
+                    return event
+        return None
 
     def requests(self, role: str = "agent") -> list[JSONObject]:
         """Every request of a role, whole, as it was sent."""
@@ -137,5 +147,5 @@ def _recorded_call(event: JSONObject) -> Call:
 
 def exit_kind(trace: TraceReader) -> str | None:
     """How the attempt ended, as the engine decided; None for a void one."""
-    event = next(trace.events("exit"), None)
+    event = trace.last("exit")
     return None if event is None else str(event["kind"])

@@ -15,22 +15,22 @@ from evalcore.values.trace import TraceReader
 class AttemptRecorder:
     """Events of one attempt as encoded lines. After `seal`, what a straggler still tries to record is dropped."""
 
-    __slots__ = ("_began", "_clock", "_lines", "_sealed")
+    __slots__ = ("_began", "_lines", "_now", "_sealed")
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        self._now = clock.monotonic
         self._began = clock.monotonic()
         self._lines: list[bytes] = []
         self._sealed = False
 
     def elapsed(self) -> float:
         """Seconds since the attempt began."""
-        return self._clock.monotonic() - self._began
+        return self._now() - self._began
 
     def record(self, kind: str, /, **fields: JSONValue) -> None:
         """Append one event; any value is kept, also those that JSON encoders refuse."""
         if not self._sealed:
-            self._lines.append(dumps({"t": round(self.elapsed(), 6), "e": kind, **fields}))
+            self._lines.append(dumps({"t": round(self._now() - self._began, 6), "e": kind, **fields}))
 
     def record_plain(self, event: JSONObject) -> None:
         """Append an event whose values are known to be plain JSON (bodies that were parsed from bytes)."""
