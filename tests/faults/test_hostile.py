@@ -116,7 +116,6 @@ LAST: dict[str, Any] = {
     "a NUL as content": said({"content": "\0"}),
     "deep content": said({"content": deep(LEVELS)}),
     "a number as refusal": said({"content": "no", "refusal": 5}),
-    "text for a message": {"choices": [{"message": "x"}]},
     "text for usage": {**said({"content": "no"}), "usage": "much"},
     "odd counts": said({"content": "no"}, prompt_tokens=-5, completion_tokens=1.5),
     "odder counts": said({"content": "no"}, prompt_tokens="7", completion_tokens=True, cost="much"),

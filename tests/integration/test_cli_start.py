@@ -221,3 +221,10 @@ def test_a_reader_that_leaves_is_no_error(start: Callable[..., subprocess.Popen[
         process.stdout.close()
         assert process.wait(60) == 141
         assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("given", ["", ",", "a,,b"])
+def test_an_empty_models_name_is_no_run_of_the_controls(cli: Cli, given: str) -> None:
+    done = cli("run", "toy-echo", "--model", given)
+    assert done.exit_code == 2
+    assert "a name is empty" in done.stderr

@@ -225,7 +225,7 @@ def test_calls_side_by_side_keep_their_numbers() -> None:
         await asyncio.sleep(0.02 * (4 - context.call))
         if context.call == 2:
             raise AgentError("400")
-        return {"choices": [{}], "n": context.call}
+        return {"choices": [{"message": {}}], "n": context.call}
 
     wire = Wire(slow_first)
 

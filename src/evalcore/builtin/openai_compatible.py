@@ -169,9 +169,7 @@ class OpenAICompatibleProvider:
     def _host(self, base_url: str) -> str:
         """The host of an address that is fit to be used, and to be stored."""
         if not base_url:
-            raise ConfigError(
-                f"{self._name} needs the address of its server", hint="--base-url http://HOST:PORT/v1"
-            )
+            raise ConfigError(f"{self._name} needs the address of its server", hint="--base-url http://HOST:PORT/v1")
         try:
             url = urlsplit(base_url)
             host, _ = url.hostname, url.port

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -64,9 +65,10 @@ def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
         tokens, money = most.tokens_at_most, most.cost_at_most_usd
         rows.append(("tokens", "not bounded" if tokens is None else f"at most {tokens:,}"))
         rows.append(("money", "not bounded" if money is None else f"at most {dollars(money)}"))
-    if most.model_trials and most.wall_at_most_s is not None:
+    if most.model_trials and most.longest_trial_s is not None:
         ways = min(manner.concurrency or DEFAULT_CONCURRENCY, most.trials)
-        rows.append(("time", f"at most {_duration(most.wall_at_most_s / ways)}, {ways} at a time"))
+        rounds = math.ceil(most.trials / ways)
+        rows.append(("time", f"at most {_duration(rounds * most.longest_trial_s)}, {ways} at a time, without retries"))
     rows += [("note", note) for note in (*plan.notes, *(most.notes if dear else ()))]
     return table(rows, indent=2)
 
@@ -78,7 +80,7 @@ def _models(plan: Plan, most: Projection) -> str:
 
 def _duration(value: float) -> str:
     """Hours from two of them on."""
-    return seconds(value) if value < 7200 else f"{value / 3600:,.0f} h"
+    return seconds(value) if value < 7200 else f"{math.ceil(value / 3600):,} h"
 
 
 def costly(arms: Iterable[Arm], study: Study, registry: Registry) -> list[str]:
@@ -194,7 +196,8 @@ def _ending(path: Path, end: RunEnd, missing: int) -> str | None:
     if end.reason == "interrupted":
         return f"stopped: {plural(missing, 'trial')} without a result; `evalcore resume {path}` goes on"
     if end.reason == "budget":
-        return f"the budget is spent: {plural(missing, 'trial')} without a result; what finished is kept"
+        more = f"`evalcore resume {path} --budget-usd X` goes on with more"
+        return f"the budget is spent: {plural(missing, 'trial')} without a result; what finished is kept; {more}"
     if end.voids_left:
         again = f"`evalcore resume {path} --only-errors` tries again"
         return f"{plural(end.voids_left, 'trial')} failed for want of infrastructure, every time; {again}"

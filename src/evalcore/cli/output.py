@@ -55,7 +55,11 @@ def console() -> Console:
     """Standard output as rich sees it. What is printed to it must be clean already."""
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, emoji=False)
+    class Page(Console):
+        def on_broken_pipe(self) -> None:  # rich would end with 1, which means that the answer is no
+            raise BrokenPipeError
+
+    return Page(highlight=False, markup=False, emoji=False)
 
 
 def width() -> int:

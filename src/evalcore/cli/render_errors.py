@@ -19,6 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -64,7 +65,8 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
     if _debugging():
         tell("".join(traceback.format_exception(error)))
     if as_json:
-        click.echo(json.dumps({"error": rendered.as_json()}, indent=2))
+        with suppress(OSError):  # standard output may be what failed
+            click.echo(json.dumps({"error": rendered.as_json()}, indent=2))
     return rendered.exit_code
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from attrs import evolve
 
 from evalcore.cli.execution import Manner, ask, costly, finish, interruptible, run_options
 from evalcore.cli.progress import CellKey
@@ -26,6 +27,9 @@ QUIET = click.option("--quiet", is_flag=True, help="No progress, and no word but
 @click.command()
 @options(RUN)
 @click.option("--only-errors", is_flag=True, help="Also try again what is void after every retry, or ungraded.")
+@click.option(
+    "--budget-usd", type=click.FloatRange(0, min_open=True), metavar="X", help="Of the whole run, from now on."
+)
 @options(CONCURRENCY, YES, QUIET, JSON)
 @with_session
 def resume(
@@ -33,6 +37,7 @@ def resume(
     *,
     run: str,
     only_errors: bool,
+    budget_usd: float | None,
     concurrency: int | None,
     yes: bool,
     quiet: bool,
@@ -51,11 +56,11 @@ def resume(
     if missing:
         arms = [a.arm for a in stamp.arms]
         ask(costly(arms, engine.study_of(stamp), session.registry()), manner)
-    options_ = run_options(path, manner, _counts(path, stamp))
+    options_ = evolve(run_options(path, manner, _counts(path, stamp)), budget_usd=budget_usd)
     with interruptible(path):
         _, end, notes = run_to_end(engine.resume(path, session.registry(), options_, only_errors=only_errors))
     for note in notes:
-        manner.tell(f"repaired: {note}")
+        manner.tell(f"note: {note}")
     return finish(path, end, session.registry(), manner)
 
 

@@ -46,6 +46,8 @@ def _pairs(_: click.Context, parameter: click.Parameter, given: tuple[str, ...])
 
 def _listed(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """`--model a,b --model c` is a, b and c."""
+    if any(not part.strip() for text in given for part in text.split(",")):
+        raise click.BadParameter("a name is empty")
     return tuple(name for text in given for part in text.split(",") if (name := part.strip()))
 
 

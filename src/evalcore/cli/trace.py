@@ -115,6 +115,8 @@ def _only(rows: Iterator[Row], text: str, path: Path) -> Row:
             found[str(row.attempt.key)] = row
     if not found:
         raise ConfigError(f"no trial {text!r} in {path}", hint=f"`evalcore trace {path}` lists them")
+    exact = {k: row for k, row in found.items() if row.attempt.key.task == text}
+    found = exact or found
     if len(found) > 1:
         some = ", ".join(list(found)[:SHOWN])
         more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
@@ -125,7 +127,7 @@ def _only(rows: Iterator[Row], text: str, path: Path) -> Row:
 def _show(path: Path, row: Row, *, full: bool, as_json: bool) -> None:
     store = TraceStore(path)
     try:
-        reader = store.read(row.attempt.trace)
+        reader = store.of(row.attempt)
         if as_json:
             for event in reader.events():
                 _say_line(event)

@@ -5,7 +5,8 @@ process saw decides. Read the rules of `decide` from the top: the first that app
 
  1  the wires saw the provider, a tool server, the environment or evalcore itself fail    void
  2  the wires refused a call over a limit                                                 exit limit, which
- 3  the trial's time is over                                                              exit limit wall_s
+ 3  the trial's time is over: no model call was ever answered                             void
+    otherwise                                                                             exit limit wall_s
  4  the harness adapter raised LimitReached or another AgentError                         exit limit / crashed
  5  the harness adapter raised InfraError                                                 void
  6  anything else escaped from a part                                                     void, kind bug
@@ -44,6 +45,8 @@ def decide(meter: Meter, claim: HarnessExit | None, error: BaseException | None,
     code = claim.exit_code if isinstance(claim, HarnessExit) else None
     if meter.limit is not None:
         return Exit("limit", meter.limit.limit, meter.limit.message, code)
+    if out_of_time and meter.unanswered():
+        return Void("infra", "the provider answered none of the trial's calls within its time")
     if out_of_time:
         return Exit("limit", "wall_s", "the trial's time was over", code)
     if error is not None:

@@ -19,12 +19,13 @@ from typing import Final, TypeAlias
 import zstandard
 from attrs import evolve
 
-from evalcore.engine.records import attempt_line, grading_line
+from evalcore.engine.records import attempt_line, grading_line, read_attempt
 from evalcore.errors import FatalInfraError
 from evalcore.values.trial import Attempt, Grading, TraceRef
 from evalcore.wires.recorder import Redactor
 
 SEGMENT_BYTES: Final = 64 << 20
+_TAIL: Final = 1 << 20  # bytes that hold the last line of a ledger, however long
 _LEVEL: Final = 3  # level 19 saves 2 % and costs nine tenths of the throughput
 
 _Executed: TypeAlias = "tuple[Attempt, list[bytes], asyncio.Future[Attempt]]"
@@ -77,6 +78,7 @@ class Ledger:
                 sync_folder(folder)
         except OSError as error:
             raise self._cannot_write(error) from error
+        self._named = last_segment(run / "attempts.jsonl")  # a lost segment's name is not given again
         self._thread = threading.Thread(target=self._write_all, name="ledger", daemon=True)
         self._thread.start()
 
@@ -162,7 +164,8 @@ class Ledger:
         if self._segment is not None:
             self._segment.close()
         folder = self._run / "traces"
-        taken = [int(p.stem) for p in folder.glob("*.zst") if p.stem.isdigit()]
+        names = [p.name for p in folder.glob("*.zst")] + ([self._named] if self._named else [])
+        taken = [int(name.removesuffix(".zst")) for name in names if name.removesuffix(".zst").isdigit()]
         self._segment = AppendFile(folder / f"{max(taken, default=0) + 1:06d}.zst")
         sync_folder(folder)
         return self._segment
@@ -192,3 +195,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def last_segment(ledger: Path) -> str | None:
+    """The segment that the last attempt is in; names only ever grow. None if there is no attempt."""
+    with ledger.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL))
+        lines = [line for line in file.read().split(b"\n") if line.strip()]
+    try:
+        return read_attempt(lines[-1]).trace.segment if lines else None
+    except (ValueError, KeyError, TypeError):  # a broken line is told by whoever reads the ledger
+        return None

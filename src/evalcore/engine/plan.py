@@ -36,7 +36,8 @@ class Projection:
     model_trials: int
     tokens_at_most: int | None
     cost_at_most_usd: float | None
-    wall_at_most_s: float | None
+    wall_at_most_s: float | None  # of all trials one after the other
+    longest_trial_s: float | None
     notes: tuple[str, ...] = ()
 
 
@@ -82,8 +83,12 @@ class Plan:
                 notes.append(f"no price is known for {key}: {row['unknown']}")
         if cost is None:
             notes.append("money is not bounded: `--budget-usd X` bounds the run")
+        bounds = [limits.wall_s for *_, limits, _ in trials]
+        longest = None if None in bounds else max(b for b in bounds if b is not None)
         wall = _sum_or_none(n * limits.wall_s if limits.wall_s else None for n, limits, _ in trials)
-        return Projection(sum(n for n, *_ in trials), sum(n for n, _ in models), tokens, cost, wall, tuple(notes))
+        return Projection(
+            sum(n for n, *_ in trials), sum(n for n, _ in models), tokens, cost, wall, longest, tuple(notes)
+        )
 
     def _cost_at_most(self) -> float | None:
         """The budget; or what all tokens that the limits allow would cost, where that is known and less."""

@@ -32,6 +32,7 @@ from evalcore.engine.store import (
     RunLock,
     TraceStore,
     create_run,
+    lost_segments,
     read_attempts,
     read_gradings,
     read_stamp,
@@ -56,6 +57,7 @@ class RunOptions:
 
     concurrency: int = DEFAULT_CONCURRENCY
     watch: Callable[[Plan, Progress], Awaitable[None]] | None = None  # runs beside the trials until it is cancelled
+    budget_usd: float | None = None  # of a resumed run: in the place of the study's
     on_stop: Callable[[int], None] | None = None  # told of each Ctrl-C: 1, then 2
 
 
@@ -80,7 +82,12 @@ async def resume(
         try:
             plan = await remake(stamp, registry, services)
             standing = standing_of(path, stamp.grading, refill=only_errors)
-            budget = _what_is_left(path, plan.study.budget_usd)
+            allowed = plan.study.budget_usd if options.budget_usd is None else options.budget_usd
+            budget = _what_is_left(path, allowed)
+            notes += [
+                f"traces/{name} is gone: its trials can be neither shown nor graded again"
+                for name in lost_segments(path)
+            ]
             end = await _carry_out(plan, path, registry, services, options, standing, budget, lock)
             await close_plan(plan)
         finally:
@@ -186,6 +193,7 @@ def _refuse_other_tasks(stamp: RunStamp, found: list[Benchmark]) -> None:
 async def _regrade_all(path: Path, grading: str, found: list[Benchmark]) -> int:
     """Grade side by side, and commit each verdict."""
     tasks = {(b.selector, t.id): (b.grader, t) for b in found for t in b.tasks}
+    good = {g.attempt for g in read_gradings(path, grading) if g.verdict.outcome != "grader_error"}
     ledger, traces = Ledger(path, grading), TraceStore(path)
     slots = asyncio.Semaphore(FINISHING)
     count = 0
@@ -193,7 +201,11 @@ async def _regrade_all(path: Path, grading: str, found: list[Benchmark]) -> int:
     async def one(attempt: Attempt) -> None:
         grader, task = tasks[attempt.key.benchmark, attempt.key.task]
         try:
-            await ledger.graded(await grade_stored(traces, grader, task, attempt))
+            verdict = await grade_stored(traces, grader, task, attempt)
+            if (
+                verdict.verdict.outcome != "grader_error" or attempt.id not in good
+            ):  # a lost trace takes no verdict away
+                await ledger.graded(verdict)
         finally:
             slots.release()
 

@@ -106,6 +106,8 @@ class Runner:
 
     async def run(self) -> RunEnd:
         """Run and grade all that is missing. Never raises for what happens inside a trial."""
+        if self._budget.is_spent():
+            return RunEnd("budget", None, self._voids_left)
         self._workers = [asyncio.create_task(self._serve()) for _ in range(self._concurrency)]
         try:
             self._note(await asyncio.gather(*self._workers, return_exceptions=True))
@@ -239,7 +241,7 @@ class Runner:
 async def grade_stored(traces: TraceStore, grader: Grader, task: Task, attempt: Attempt) -> Grading:
     """Grade an attempt that an earlier process executed."""
     try:
-        reader = traces.read(attempt.trace)
+        reader = traces.of(attempt)
     except InfraError as error:
         return Grading(attempt.id, Verdict("grader_error"), 0.0, error.message)
     return await grade_recorded(grader, task, attempt, reader)

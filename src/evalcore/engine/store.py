@@ -123,7 +123,7 @@ def _cut_torn_tail(file: Path) -> int:
         return size - end
 
 
-def _lines(file: Path, read: Callable[[bytes], T]) -> Iterator[T]:
+def _lines(file: Path, read: Callable[[bytes], T], mend: str) -> Iterator[T]:
     """Every whole line of a ledger. A torn last line is passed over; a broken one before it is an error."""
     if not file.is_file():
         return
@@ -134,17 +134,21 @@ def _lines(file: Path, read: Callable[[bytes], T]) -> Iterator[T]:
             try:
                 yield read(line)
             except (ValueError, LookupError, TypeError, AttributeError) as error:
-                raise ConfigError(f"{file}:{number}: not a line of this ledger: {error}") from error
+                raise ConfigError(f"{file}:{number}: not a line of this ledger: {error}", hint=mend) from error
 
 
 def read_attempts(path: Path) -> Iterator[Attempt]:
-    """Every attempt of a run, in the order of commit."""
-    return _lines(path / "attempts.jsonl", read_attempt)
+    """Every attempt of a run, in the order of commit. Raises ConfigError if the ledger is broken, or gone."""
+    ledger = path / "attempts.jsonl"
+    if not ledger.is_file() and any((path / "traces").glob("*.zst")):
+        raise ConfigError(f"{ledger} is gone, and traces of what it held are there", hint="bring it back from a copy")
+    return _lines(ledger, read_attempt, "keep a copy, then take that line out: the rest is kept")
 
 
 def read_gradings(path: Path, grading: str) -> Iterator[Grading]:
     """Every verdict of one grading, in the order of commit; a later one of the same attempt stands."""
-    return _lines(path / "gradings" / f"{grading}.jsonl", read_grading)
+    file = path / "gradings" / f"{grading}.jsonl"
+    return _lines(file, read_grading, f"move {file.name} away; `evalcore resume {path}` grades the stored trials again")
 
 
 def write_grading_stamp(path: Path, grading: str, graders: Mapping[str, JSONObject]) -> None:
@@ -158,6 +162,12 @@ def read_grading_stamp(path: Path, grading: str) -> GradingStamp | None:
     """What made a later grading; None for the grading that the run was made with."""
     file = path / "gradings" / f"{grading}.toml"
     return from_toml(file, GradingStamp) if file.is_file() else None
+
+
+def lost_segments(path: Path) -> list[str]:
+    """Segments that attempts point into and that are not there any more."""
+    named = {attempt.trace.segment for attempt in read_attempts(path)}
+    return sorted(name for name in named if not (path / "traces" / Path(name).name).is_file())
 
 
 def gradings_of(path: Path) -> list[str]:
@@ -181,6 +191,14 @@ class TraceStore:
         except (OSError, zstandard.ZstdError) as error:
             raise InfraError(f"cannot read the trace at {ref.segment}+{ref.offset}: {error}") from error
         return TraceReader(data.split(b"\n") if data else [])
+
+    def of(self, attempt: Attempt) -> TraceReader:
+        """The trace of an attempt, which must be its own. Raises InfraError."""
+        reader = self.read(attempt.trace)
+        start = next(reader.events(), {})
+        if start.get("e") == "trial.start" and start.get("id", attempt.id) != attempt.id:
+            raise InfraError(f"the trace at {attempt.trace.segment}+{attempt.trace.offset} is another trial's")
+        return reader
 
     def _open(self, segment: str) -> int:
         if segment not in self._files:

@@ -208,6 +208,7 @@ async def _stage(name: str, work: Coroutine[Any, Any, T]) -> T:
 def _record_start(trial: LiveTrial) -> None:
     trial.recorder.record(
         "trial.start",
+        id=f"{trial.key}/{trial.attempt}",
         task=trial.task.id,
         arm=trial.arm.label,
         repeat=trial.key.repeat,

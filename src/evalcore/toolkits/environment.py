@@ -130,6 +130,12 @@ async def _checkout(wish: _Wish, folder: Path) -> Environment:
     """A checkout's own virtual environment if it has one, else the pinned packages with the checkout before them."""
     spec = wish.spec
     search = tuple(path for path in (folder / "src", folder) if path.is_dir())
+    if spec.files and not any((path / name).is_file() for path in search for name in spec.files):
+        wanted = spec.imports[0] if spec.imports else next(iter(spec.files))
+        raise ConfigError(
+            f"{spec.variable}={folder}: no {wanted} is there",
+            hint=f"name the folder of the checkout that holds {wanted}, or take the variable away",
+        )
     for own in (python_of(folder / ".venv"), python_of(folder / "venv")):
         interpreter = await probe(own) if own.exists() else None
         if interpreter:

@@ -2,7 +2,7 @@
 
 An event is a JSON object with `t` (seconds since the attempt began), `e` (its kind) and fields of the kind:
 
-trial.start     messages, bridges, limits, arm
+trial.start     id, task, arm, repeat, attempt, seed, messages, bridges, limits
 model.request   role, call, `add` (messages), `rest` (all other fields); with `base`, the messages follow those of that
 earlier
                 call of the role, and a `rest` that is left out is that call's

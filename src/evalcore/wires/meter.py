@@ -36,6 +36,10 @@ class RunBudget:
         self._reserved = 0.0
         self._dearest = dearest  # call so far: what the next one is taken to cost at most
 
+    def is_spent(self) -> bool:
+        """Whether not even the next call can be paid."""
+        return self.allowed is not None and self.spent >= self.allowed
+
     def reserve(self, foreseen: float = 0.0, *, whole: bool = False) -> float:
         """Set aside the price of one call: what is foreseen if that is all it can cost, else no less than any so far.
 
@@ -126,6 +130,10 @@ class Meter:
         self._limits = limits
         self._role_limits = roles
         self._apart = frozenset(role for role, own in roles.items() if own.tokens is not None)
+
+    def unanswered(self) -> bool:
+        """Whether a model was asked, and never answered at all."""
+        return any(self._begun.values()) and not self.roles
 
     def close(self) -> None:
         """The agent's time is over: what it left running gets nothing more from the wires."""

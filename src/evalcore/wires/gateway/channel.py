@@ -159,4 +159,6 @@ def _answer(response: object) -> JSONObject:
     choices = response.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise TypeError(f"answered without choices: {str(response.get('error') or response)[:200]}")
+    if not isinstance(choices[0].get("message"), dict):
+        raise TypeError("answered a choice without a message")
     return response
