@@ -6,6 +6,7 @@ measured (`bench/README.md`), and a test holds what they may import.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -200,6 +201,8 @@ def program(blocked: tuple[str, ...]) -> None:
 
 def main() -> None:
     """The entry point."""
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - pathlib costs start-up
     for stream in (sys.stdout, sys.stderr):  # one that cannot show a character gets its number, and no error
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
