@@ -180,7 +180,8 @@ def plain(events: list[JSONObject]) -> list[str]:
     calls: dict[JSONValue, list[str]] = {}
     for event in events:
         kind = str(event["e"])
-        shown = exact_text({k: v for k, v in event.items() if k not in ("t", "wall_s", "queue_s", "arm")})
+        named = ("t", "wall_s", "queue_s", "arm", *(("id",) if event["e"] == "trial.start" else ()))
+        shown = exact_text({k: v for k, v in event.items() if k not in named})
         if kind.startswith("tool."):
             without = exact_text({k: v for k, v in event.items() if k not in ("t", "wall_s", "queue_s", "call")})
             calls.setdefault(event["call"], []).append(without)
