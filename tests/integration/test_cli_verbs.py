@@ -14,6 +14,9 @@ from tests.integration.conftest import Called
 
 Cli: TypeAlias = Callable[..., Called]
 RUN: Final = "first"
+ARMS: Final = ["--arm-a", "oracle", "--arm-b", "noop", "--treatment", "harness"]
+GATE: Final = [RUN, "--baseline", RUN, "--max-drop", "5pp"]
+GATE_ARMS: Final = ["--arm", "oracle", "--baseline-arm", "noop", "--treatment", "harness"]
 
 # verb: what is called, what its text says, what of its JSON is there; bad input; what is not there
 CASES: Final[dict[str, tuple[list[str], str, str, list[str], list[str]]]] = {
@@ -23,6 +26,8 @@ CASES: Final[dict[str, tuple[list[str], str, str, list[str], list[str]]]] = {
     "rerun": ([RUN], "oracle (ceiling)", "scorecard", [RUN, "--name", "a/b"], ["nope"]),
     "regrade": ([RUN], "regraded 12 trials, with the same graders", "scorecard", [RUN, "--wat"], ["nope"]),
     "report": ([RUN], "oracle (ceiling)", "cells", [RUN, "--grading", "zzz"], ["nope"]),
+    "compare": ([RUN, *ARMS], "CANDIDATE", "outcomes", [RUN, "--margin", "5"], ["nope", "nope"]),
+    "gate": ([*GATE, *GATE_ARMS], "passed", "answer", [*GATE, "--max-drop", "5"], ["nope", *GATE[1:]]),
     "trace": ([RUN], "toy-echo/echo-0/", "attempt", [RUN, "zzz"], ["nope"]),
     "list": ([], "say what you are told to say", "benchmarks", ["bananas"], ["runs"]),
     "show": (["toy-echo"], "splits: loud, broken", "dataset", ["toy-echo", "echo-9"], ["./nope"]),
@@ -88,7 +93,7 @@ def test_what_cannot_be_done_is_said_as_json(with_run: Cli, verb: str, which: in
     assert called.stderr.startswith("error: ")
 
 
-@pytest.mark.parametrize("verb", ["resume", "rerun", "regrade", "report", "trace"])
+@pytest.mark.parametrize("verb", ["resume", "rerun", "regrade", "report", "trace", "compare"])
 def test_a_run_that_is_not_there_is_told_with_those_that_are(with_run: Cli, verb: str) -> None:
     called = with_run(verb, "nope")
     assert called.stderr == f"error: no run at runs/nope\nhint: runs there: {RUN}\n"

@@ -14,6 +14,7 @@ from evalcore.engine.store import gradings_of, read_attempts, read_grading_stamp
 from evalcore.errors import UnknownNameError
 from evalcore.report.build import ReportBuilder
 from evalcore.report.model import Report
+from evalcore.report.sides import Side, SideBuilder, choose_arm
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.faults import nearest
 from evalcore.values.stamp import RunStamp
@@ -27,6 +28,18 @@ def load_report(path: Path, grading: str | None = None, metrics: Sequence[tuple[
     stamp = read_stamp(path)
     chosen = choose_grading(path, stamp, grading)
     builder = ReportBuilder(_graded_by(path, stamp, chosen), metrics)
+    with _no_collector():
+        verdicts = {g.attempt: g for g in read_gradings(path, chosen)}
+        for attempt in read_attempts(path):
+            builder.add(attempt, verdicts.pop(attempt.id, None))
+    return builder.finish()
+
+
+def load_side(path: Path, arm: str | None = None, grading: str | None = None) -> Side:
+    """One arm of the run at `path`, as a comparison needs it. Raises ConfigError if there is no such run or arm."""
+    stamp = read_stamp(path)
+    chosen = choose_grading(path, stamp, grading)
+    builder = SideBuilder(_graded_by(path, stamp, chosen), choose_arm(stamp, arm))
     with _no_collector():
         verdicts = {g.attempt: g for g in read_gradings(path, chosen)}
         for attempt in read_attempts(path):

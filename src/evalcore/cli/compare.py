@@ -1,0 +1,91 @@
+"""`evalcore compare`: what differs between two runs, or two arms of one, and what changed in the outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from evalcore.cli.comparison_text import text
+from evalcore.cli.output import say, say_json
+from evalcore.cli.points import Points
+from evalcore.cli.session import Session, with_session
+from evalcore.cli.study_options import JSON, options
+from evalcore.engine.store import read_stamp
+from evalcore.errors import ConfigError
+from evalcore.report.compare import compare as compare_sides
+from evalcore.report.comparison_words import to_json
+from evalcore.report.load import load_side
+
+
+def names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
+    """`--treatment a,b --treatment c` is a, b and c."""
+    return tuple(dict.fromkeys(name for part in given for n in part.split(",") if (name := n.strip())))
+
+
+TREATMENT = click.option(
+    "--treatment", multiple=True, metavar="AXIS,…", callback=names, help="What it is about: model, harness, any axis."
+)
+METRIC = click.option("--metric", default="pass@1", metavar="NAME", help="What is compared (pass@1).")
+
+
+@click.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="[B]", required=False)
+@click.option("--arm-a", metavar="ARM", help="The arm of A: its handle, label or digest.")
+@click.option("--arm-b", metavar="ARM", help="The arm of B; without B, a second arm of A.")
+@options(TREATMENT, METRIC)
+@click.option("--margin", type=Points(), metavar="5pp", help="The smallest difference that you care about.")
+@click.option("--allow-cross-world", is_flag=True, help="Compare across boundaries all the same; exploratory only.")
+@options(JSON)
+@with_session
+def compare(
+    session: Session,
+    *,
+    a: str,
+    b: str | None,
+    arm_a: str | None,
+    arm_b: str | None,
+    treatment: tuple[str, ...],
+    metric: str,
+    margin: float | None,
+    allow_cross_world: bool,
+    json: bool | None,
+) -> int:
+    """Compare runs A and B, or two arms of A: first the set-up, then the outcomes, paired by task.
+
+    Every difference is A less B. Whatever differs in the set-up and is not named by --treatment refuses the
+    comparison (exit 3) if it is a boundary: another dataset version, grader, model, isolation and the like.
+    Only a contrast that a study declared before its first trial can be called better or worse.
+    """
+    path_a = session.run_path(a)
+    path_b = path_a if b is None else session.run_path(b)
+    if b is None:
+        arm_a, arm_b = _two_arms(path_a, arm_a, arm_b)
+    made = compare_sides(
+        load_side(path_a, arm_a),
+        load_side(path_b, arm_b),
+        treatment=treatment,
+        metric=metric,
+        margin=margin,
+        allow_cross_world=allow_cross_world,
+    )
+    if json:
+        say_json(to_json(made))
+    else:
+        say(text(made, str(path_a), str(path_b)))
+    return 3 if made.refused else 0
+
+
+def _two_arms(path: Path, arm_a: str | None, arm_b: str | None) -> tuple[str, str]:
+    """The arms of one run: as named, or the only two that are no controls. Raises ConfigError."""
+    if arm_a is not None and arm_b is not None:
+        return arm_a, arm_b
+    stamp = read_stamp(path)
+    agents = [x.arm.handle for x in stamp.arms if not x.control]
+    if arm_a is None and arm_b is None and len(agents) == 2:
+        return agents[0], agents[1]
+    known = ", ".join(x.arm.handle for x in stamp.arms)
+    hint = f"--arm-a and --arm-b name two of {known}; or name another run as B"
+    raise ConfigError(f"which two arms of {path} are to be compared?", hint=hint)

@@ -1,0 +1,192 @@
+"""A comparison in sentences for somebody without statistics, and as JSON; every renderer takes its words from here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evalcore.report.compare import Comparison, Outcome
+from evalcore.report.differences import Difference
+from evalcore.report.outcomes import Delta, Flip, Settle
+from evalcore.report.sides import Side
+from evalcore.report.words import UNKNOWN, dollars, percent, plural, seconds
+from evalcore.stats.intervals import Interval
+from evalcore.values.json import JSONObject
+
+SCHEMA: Final = "evalcore.comparison/1"
+KINDS: Final = {
+    "treatment": "what this is about",
+    "boundary": "A BOUNDARY, overridden",
+    "told": "told, refuses nothing",
+}
+
+
+def points(difference: float) -> str:
+    """`+12.5 points`: a difference of two rates, which is no percentage of either."""
+    return f"{100.0 * difference:+.1f} points"
+
+
+def span(interval: Interval) -> str:
+    """`95 % interval -3.0 to +21.0 points`, or why there is none."""
+    if interval.low is None or interval.high is None:
+        return f"no interval: {interval.reason}"
+    return f"{100 * interval.level:.4g} % interval {100 * interval.low:+.1f} to {100 * interval.high:+.1f} points"
+
+
+def measured(outcome: Outcome) -> str:
+    """How much was seen, and how sure it is."""
+    value, test = outcome.interval.value, outcome.test
+    if value is None or test is None:
+        return "there is nothing to compare: no task has a result on both sides"
+    size = f"{100 * abs(value):.1f} points"
+    seen = f"A solved {size} {'more' if value > 0 else 'less'} than B" if value else "A and B solved equally much"
+    adjusted = "" if outcome.p_adjusted is None or outcome.family == 1 else f", adjusted {outcome.p_adjusted:.3g}"
+    return f"{seen} ({span(outcome.interval)}; p = {test.p:.3g}{adjusted})"
+
+
+def verdict(outcome: Outcome) -> str:
+    """The verdict in one sentence."""
+    word, margin = outcome.conclusion.verdict, outcome.margin
+    within = "" if margin is None else f"the declared margin of {100 * margin:g} points"
+    said = {
+        "better": "A is better than B, as declared beforehand",
+        "worse": "A is worse than B, as declared beforehand",
+        "negligible": f"A and B differ, but by less than {within}",
+        "equivalent": f"A and B are equivalent: whatever differs is less than {within}",
+        "non-inferior": f"A is not worse than B by as much as {within}",
+        "candidate": f"a difference is suggested, {outcome.conclusion.reason}",
+        "inconclusive": "these trials show neither a difference nor that there is none",
+        "refused": f"no verdict: {outcome.conclusion.reason}",
+    }[word]
+    return f"{said}."
+
+
+def settling(settle: Settle) -> str:
+    """What to buy, in one sentence."""
+    found, width = settle.need, f"±{100 * settle.half_width:g} points"
+    if found is None:
+        return f"What would settle it cannot be said: {settle.reason}."
+    aim = f"To know the difference to within {width}"
+    if not settle.declared:
+        aim += " (the default; --margin names another)"
+    trials = "" if settle.trials is None else f", {plural(settle.trials, 'trial')} of either side"
+    if found.buy == "nothing":
+        return f"{aim}, these trials are enough."
+    if found.buy == "clusters":
+        text = f"{aim}, buy more tasks: {plural(found.clusters or 0, 'cluster')} of tasks in all{trials}."
+        repeats = f" {plural(found.repeats, 'repeat')} of the same tasks would do too." if found.repeats else ""
+        return text + repeats
+    if found.buy == "repeats":
+        return f"{aim}, buy repeats: {found.repeats} in all of each task{trials}; there are no more tasks."
+    if found.buy == "clusters and repeats":
+        return f"{aim}, buy both: every task there is, and {found.repeats_with_all} repeats of each{trials}."
+    clusters = "more than ten million" if found.clusters is None else f"{found.clusters:,}"
+    return f"{aim}, it takes {clusters} clusters of tasks: more than this benchmark is known to have."
+
+
+def shown(delta: Delta, value: float | None, *, signed: bool = False) -> str:
+    """One value of a delta, in its unit."""
+    if value is None:
+        return UNKNOWN
+    if delta.unit == "share":
+        return points(value) if signed else percent(value)
+    size = {"USD": dollars, "s": seconds}.get(delta.unit, lambda x: f"{x:,.0f}")(abs(value))
+    return f"{'-' if value < 0 else '+' if value > 0 else ''}{size}" if signed else size
+
+
+# ── as JSON ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def to_json(comparison: Comparison) -> JSONObject:
+    """The comparison as other programs read it: differences are A less B; what is not known is null, with a reason."""
+    return {
+        "schema": SCHEMA,
+        "a": _side(comparison.a),
+        "b": _side(comparison.b),
+        "metric": comparison.metric,
+        "treatment": list(comparison.treatment),
+        "confirmatory": comparison.declared,
+        "cross_world": comparison.cross_world,
+        "differences": [_difference(d) for d in comparison.differences],
+        "outcomes": [_outcome(o, confirmatory=comparison.declared) for o in comparison.outcomes],
+        "notes": list(comparison.notes),
+    }
+
+
+def _side(side: Side) -> JSONObject:
+    arm = side.arm.arm
+    return {
+        "run": side.stamp.run,
+        "grading": side.stamp.grading,
+        "arm": {"handle": arm.handle, "label": arm.label, "digest": arm.digest, "control": side.arm.control},
+        "study": {"name": side.stamp.study_name, "digest": side.stamp.study_digest},
+    }
+
+
+def _difference(d: Difference) -> JSONObject:
+    return {"field": d.field, "a": d.a, "b": d.b, "kind": d.kind}
+
+
+def _outcome(outcome: Outcome, *, confirmatory: bool) -> JSONObject:
+    paired, test = outcome.paired, outcome.test
+    rates = paired.rates or (None, None)
+    return {
+        "benchmark": outcome.benchmark,
+        "tasks": len(paired.pairing.keys),
+        "clusters": paired.clusters,
+        "trials": list(paired.runs),
+        "rates": list(rates),
+        "effect": interval_json(outcome.interval),
+        "p": None if test is None else test.p,
+        "p_adjusted": outcome.p_adjusted,
+        "family": outcome.family,
+        "test": None if test is None else test.method,
+        "margin": outcome.margin,
+        "margin_interval": None if outcome.margin_interval is None else interval_json(outcome.margin_interval),
+        "verdict": outcome.conclusion.verdict,
+        "confirmatory": confirmatory,
+        "reason": outcome.conclusion.reason,
+        "sentence": f"{measured(outcome)}: {verdict(outcome)}",
+        "void_rates": list(paired.void_rates),
+        "gained": [_flip(f) for f in outcome.gained],
+        "lost": [_flip(f) for f in outcome.lost],
+        "dropped": {
+            "only_a": list(paired.only_a),
+            "only_b": list(paired.only_b),
+            "without_result": list(paired.without_result),
+        },
+        "deltas": {
+            d.name: {"unit": d.unit, "a": d.a, "b": d.b, "difference": d.difference, "reason": d.reason}
+            for d in outcome.deltas
+        },
+        "settle": settle_json(outcome.settle),
+    }
+
+
+def interval_json(interval: Interval) -> JSONObject:
+    """An interval by field."""
+    names = ("value", "low", "high", "level", "method", "reason")
+    return {name: getattr(interval, name) for name in names}
+
+
+def _flip(flip: Flip) -> JSONObject:
+    return {
+        "task": flip.task,
+        "a": {"solved": flip.a[0], "trials": flip.a[1], "attempt": flip.look_a},
+        "b": {"solved": flip.b[0], "trials": flip.b[1], "attempt": flip.look_b},
+    }
+
+
+def settle_json(settle: Settle) -> JSONObject:
+    """What would settle it, by field and as a sentence."""
+    found = settle.need
+    return {
+        "half_width": settle.half_width,
+        "asked_for": settle.declared,
+        "buy": None if found is None else found.buy,
+        "clusters": None if found is None else found.clusters,
+        "repeats": None if found is None else found.repeats,
+        "repeats_with_all": None if found is None else found.repeats_with_all,
+        "trials": settle.trials,
+        "reason": settle.reason,
+        "sentence": settling(settle),
+    }

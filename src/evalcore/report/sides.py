@@ -1,0 +1,133 @@
+"""One side of a comparison: one arm of one run, its trials by task. From attempts and gradings, in any order.
+
+The rules are those of a report (`build`): a result stands, and otherwise the latest attempt of a trial decides.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from evalcore.errors import ConfigError, RefusedError, UnknownNameError
+from evalcore.values.faults import nearest
+from evalcore.values.stamp import ArmStamp, RunStamp
+from evalcore.values.trial import RESULTS, SUCCESSES, Attempt, Grading
+from evalcore.values.usage import Usage
+
+_RESULTS = frozenset(RESULTS)
+_UNUSED = Usage(cost_usd=0.0)
+
+
+@frozen
+class Counted:
+    """A trial with a result. `tokens` and `cost_usd` are the agent's; a cost of None is not known."""
+
+    attempt: str
+    repeat: int
+    success: bool
+    harm: bool | None
+    tokens: int
+    unreported: int  # model calls without usage: `tokens` is then a lower bound
+    cost_usd: float | None
+    wall_s: float
+
+
+@frozen
+class TaskTrials:
+    """One task's trials by this arm: those with a result, by repeat, and how many were tried and have none."""
+
+    benchmark: str
+    task: str
+    digest: str
+    results: tuple[Counted, ...]
+    missing: int = 0
+
+
+@frozen
+class Side:
+    """One arm of one run. `worlds` are the (provenance, isolation) that its attempts had."""
+
+    stamp: RunStamp
+    arm: ArmStamp
+    tasks: tuple[TaskTrials, ...]
+    worlds: tuple[tuple[str, str], ...]
+
+
+class SideBuilder:
+    """Counts the attempts of one arm as they are read; those of other arms pass by."""
+
+    def __init__(self, stamp: RunStamp, arm: ArmStamp) -> None:
+        self._stamp, self._arm = stamp, arm
+        self._digests: dict[tuple[str, str], str] = {}
+        self._results: dict[tuple[str, str], dict[int, tuple[int, Counted]]] = {}
+        self._tried: dict[tuple[str, str], set[int]] = {}
+        self._worlds: set[tuple[str, str]] = set()
+
+    def add(self, attempt: Attempt, grading: Grading | None) -> None:
+        """Count one attempt. Raises RefusedError for a task that changed while the run was going on."""
+        key = attempt.key
+        if key.arm != self._arm.arm.digest:
+            return
+        place = (key.benchmark, key.task)
+        if self._digests.setdefault(place, attempt.task_digest) != attempt.task_digest:
+            reason = f"its attempts are of two contents: {self._digests[place][:12]}, {attempt.task_digest[:12]}"
+            raise RefusedError(f"task {key.task} of run {self._stamp.run} is not one task", reasons=(reason,))
+        self._worlds.add((attempt.provenance, attempt.isolation))
+        self._tried.setdefault(place, set()).add(key.repeat)
+        if attempt.void is None and grading is not None and grading.verdict.outcome in _RESULTS:
+            kept = self._results.setdefault(place, {})
+            first = kept.get(key.repeat)
+            if first is None or attempt.number < first[0]:
+                kept[key.repeat] = (attempt.number, _counted(attempt, grading))
+
+    def finish(self) -> Side:
+        """The side of what has been added; tasks by benchmark and id."""
+        tasks = []
+        for place in sorted(self._digests):
+            kept = self._results.get(place, {})
+            results = tuple(kept[repeat][1] for repeat in sorted(kept))
+            tasks.append(TaskTrials(*place, self._digests[place], results, len(self._tried[place]) - len(results)))
+        return Side(self._stamp, self._arm, tuple(tasks), tuple(sorted(self._worlds)))
+
+
+def _counted(attempt: Attempt, grading: Grading) -> Counted:
+    used = attempt.usage.get("agent", _UNUSED)
+    verdict = grading.verdict
+    return Counted(
+        attempt.id,
+        attempt.key.repeat,
+        verdict.outcome in SUCCESSES,
+        verdict.harm,
+        used.tokens,
+        used.unreported,
+        used.cost_usd if used.calls else 0.0,
+        attempt.wall_s,
+    )
+
+
+def choose_arm(stamp: RunStamp, wanted: str | None = None) -> ArmStamp:
+    """The arm of that handle, label or digest (or the only one whose label or digest it is a part of).
+
+    By default the run's only arm that is no control. Raises ConfigError where that leaves none or several.
+    """
+    known = {a.arm.handle: a for a in stamp.arms}
+    if wanted is None:
+        return _only_agent(stamp)
+    exact = [a for a in stamp.arms if wanted in (a.arm.handle, a.arm.label, a.arm.digest)]
+    if exact:
+        return exact[0]
+    part = [a for a in stamp.arms if wanted and (wanted in a.arm.label or a.arm.digest.startswith(wanted))]
+    if len(part) == 1:
+        return part[0]
+    hint = f"run {stamp.run} has {', '.join(known) or 'none'}"
+    raise UnknownNameError("arm", wanted, nearest=[a.arm.handle for a in part] or nearest(wanted, known), hint=hint)
+
+
+def _only_agent(stamp: RunStamp) -> ArmStamp:
+    agents = [a for a in stamp.arms if not a.control]
+    if len(agents) == 1:
+        return agents[0]
+    names = ", ".join(a.arm.handle for a in agents or stamp.arms)
+    if agents:
+        raise ConfigError(f"run {stamp.run} has {len(agents)} arms: {names}", hint="name one of them")
+    hint = f"its arms can be named all the same: {names}" if names else None
+    raise ConfigError(f"run {stamp.run} has only controls: no agent was measured", hint=hint)

@@ -1,0 +1,57 @@
+"""The gate: passed, failed, inconclusive or refused, in one sentence and as CI systems read it."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from evalcore.report.compare import compare
+from evalcore.report.gate import gate, gate_json, junit, markdown
+from tests.unit.compare_samples import run, side, tasks, two
+from tests.unit.report_samples import BFCL
+
+
+@pytest.mark.parametrize(
+    "a, b, lenient, answer, code",
+    [
+        ([1] * 100, [1] * 100, False, "passed", 0),
+        ([0] * 20, [1] * 20, False, "failed", 1),
+        ([0] * 20, [1] * 20, True, "failed", 1),
+        ([1] * 12, [1] * 12, False, "inconclusive", 1),
+        ([1] * 12, [1] * 12, True, "inconclusive", 0),
+        ([1] * 5, [1] * 5, True, "refused", 3),
+    ],
+)
+def test_a_gate(a: list[int], b: list[int], lenient: bool, answer: str, code: int) -> None:
+    made = gate(two(tasks(a), tasks(b)), 0.05, lenient=lenient)
+    assert (made.answer, made.exit_code) == (answer, code)
+    assert "\n" not in made.sentence
+    assert gate_json(made)["exit_code"] == code
+    assert (b"<failure" in junit(made)) == (code == 1) and (b"<error" in junit(made)) == (code == 3)
+    assert made.sentence.split(":")[0].split(",")[0] in markdown(made)
+
+
+def test_an_inconclusive_gate_says_how_many_trials_would_decide() -> None:
+    made = gate(two(tasks([1] * 6), tasks([1] * 6)), 0.05)
+    (checked,) = made.checked
+    # every one of n equal pairs: Newcombe's lower bound is Wilson's width at 1, z^2/(n + z^2), with z = 1.645
+    n = 1.6448536**2 * (1 / 0.05 - 1)
+    assert checked.settle.need is not None and checked.settle.need.clusters == pytest.approx(n, abs=1)
+    assert "about 52 trials of either side would decide" in made.sentence
+
+
+def test_a_gate_says_when_more_repeats_are_the_way() -> None:
+    a = {f"t{n}": (1, 0, 1, 0) if n % 2 else (1, 1, 0, 1) for n in range(12)}
+    b = {f"t{n}": (0, 1, 1, 0) if n % 3 else (1, 0, 1, 1) for n in range(12)}
+    whole = {"benchmarks": (evolve(BFCL, of_tasks=12),)}
+    made = gate(compare(side(a, run("new", **whole)), side(b, run("old", **whole))), 0.05)
+    (checked,) = made.checked
+    assert checked.answer == "inconclusive"
+    assert checked.settle.need is not None and checked.settle.need.buy in {"repeats", "out of reach"}
+    assert "would decide" in made.sentence
+
+
+def test_foreign_text_in_markdown_is_only_text() -> None:
+    evil = "t|<img src=x>[a](http://x)"
+    made = gate(two({**tasks([1] * 6), evil: (0,)}, {**tasks([1] * 6), evil: (1,)}), 0.05)
+    assert "<img" not in markdown(made) and "[a](" not in markdown(made)
