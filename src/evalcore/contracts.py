@@ -297,14 +297,36 @@ class CallContext:
     call: int
     seed: int
     settings: Mapping[str, JSONValue] = Factory(dict)  # the arm's provider-owned axes; never part of the body
+    tries: int = 1  # which try of this call
 
 
 class Provider(Protocol):
-    """A model provider. Raises InfraError (or FatalInfraError) for its own failures, AgentError for a bad request."""
+    """A model provider: one try a call, for the gateway tries again, paces and pauses.
+
+    `dialect` is what its bodies are written in: openai-chat (also where a provider has no such attribute),
+    openai-responses or anthropic-messages. Raises TransientError where another try may help, InfraError or
+    FatalInfraError for its other failures, AgentError for a bad request.
+    """
+
+    dialect: str
 
     async def complete(self, model: str, body: JSONObject, context: CallContext) -> JSONObject: ...
     def content(self, model: str) -> Mapping[str, str]: ...
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class StreamingProvider(Protocol):
+    """A provider that streams: the events of its dialect as JSON, the last one with the usage. Raises as `complete`."""
+
+    def stream(self, model: str, body: JSONObject, context: CallContext) -> AsyncIterator[JSONObject]: ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """A provider whose dialect can count the tokens of a request without answering it."""
+
+    async def count_tokens(self, model: str, body: JSONObject, context: CallContext) -> JSONObject: ...
 
 
 @runtime_checkable

@@ -7,6 +7,7 @@ EvalcoreError
 ├── RefusedError           two things that may not be compared, or a run that is no longer itself   exit 3
 ├── InfraError             the machine, the network, the provider: never the agent's fault          exit 4
 │   ├── FatalInfraError    the same, and no retry can help: bad key, no credit, disk full           exit 4
+│   ├── TransientError     a provider failed in a way that another try may mend; the gateway tries  exit 4
 │   └── ToolkitError       a benchmark's upstream code cannot be installed, verified or run         exit 4
 ├── GraderError            the grader raised, hung or returned nonsense                             exit 4
 ├── BudgetExceeded         the run's budget is spent                                                exit 5
@@ -111,6 +112,14 @@ class InfraError(EvalcoreError):
 
 class FatalInfraError(InfraError):
     """An infrastructure failure that no retry can mend; the run stops, everything is kept."""
+
+
+class TransientError(InfraError):
+    """One try of a provider failed, and another may not. `wait_s`: the seconds that the server asks for, if it does."""
+
+    def __init__(self, message: str, *, wait_s: float | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.wait_s = wait_s
 
 
 class ToolkitError(InfraError):

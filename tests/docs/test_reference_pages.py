@@ -26,10 +26,11 @@ def shown(page: str, name: str) -> str:
 
 def test_the_playbook_is_one(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(shown("models.md", "playbook.toml"))
-    first, second, third = read_playbook(tmp_path / "p.toml").reply
+    first, second, third, fourth = read_playbook(tmp_path / "p.toml").reply
     assert first.match.task == "simple_*" and first.tool_calls[0].name == "get_weather"
     assert second.delay_s == 0.1
-    assert third.error is not None and third.error.status == 503
+    assert third.error is not None and (third.error.status, third.error.tries, third.text) == (429, 2, "At last.")
+    assert fourth.error is not None and (fourth.error.status, fourth.error.tries) == (503, None)
 
 
 def test_the_prices_are_taken(tmp_path: Path) -> None:

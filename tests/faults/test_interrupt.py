@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from evalcore.engine.plan import make_plan
 from evalcore.engine.runner import RunEnd, Runner
 from evalcore.engine.services import LocalServices
 from evalcore.engine.store import create_run
-from evalcore.errors import FatalInfraError, InfraError
+from evalcore.errors import FatalInfraError, InfraError, TransientError
 from evalcore.values.json import JSONObject
 from tests.faults.parts import answer, behaving
 from tests.faults.rig import (
@@ -163,6 +164,29 @@ def test_a_trial_that_waits_for_its_retry_is_not_tried_again_after_a_stop(
     assert end == RunEnd("interrupted")
     assert asked == ["t0", "t1"]
     assert [a.number for a in attempts(run)] == [1, 1]
+
+
+def test_one_press_ends_the_wait_for_a_provider(tmp_path: Path) -> None:
+    async def model(body: JSONObject, context: CallContext) -> JSONObject:
+        raise TransientError("HTTP 429", wait_s=60)
+
+    async def stop(running: Runner) -> None:
+        await until(lambda: bool(running.progress.notices()))
+        (notice,) = running.progress.notices()
+        assert "s for HTTP 429" in notice
+        running.stop()
+
+    began = time.monotonic()
+    with behaving(model=model):
+        end, run = asyncio.run(in_hand(tmp_path, stop))
+
+    assert end == RunEnd("interrupted")
+    assert time.monotonic() - began < 40  # not the whole wait
+    assert {a.void.kind for a in attempts(run) if a.void} == {"interrupted"}
+    with behaving():
+        assert resumed(run) == RunEnd("done")
+    counted = [a for a in attempts(run) if a.void is None]
+    assert len(counted) == len({a.key for a in counted}) == 6
 
 
 def test_the_first_press_lets_agents_finish_even_where_the_run_was_ending_anyhow(tmp_path: Path) -> None:

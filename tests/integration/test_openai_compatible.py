@@ -30,7 +30,10 @@ from evalcore.testing import toy
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.study import Study
 from evalcore.values.trial import TrialKey
+from evalcore.wires.gateway import retries
 from evalcore.wires.gateway.refused import RefusedRequest
+from evalcore.wires.gateway.upstream import Upstream
+from evalcore.wires.recorder import AttemptRecorder
 from tests.integration.wire_rig import on_loop, said
 
 KEY: Final = "sk-test-0123456789abcdefghij"
@@ -137,9 +140,12 @@ def context(url: str | None = None) -> CallContext:
 
 async def ask(server: Server, body: JSONObject = HELLO, services: Services | None = None, **environ: str) -> JSONObject:
     """One completion."""
-    made = provider(services or Services(), **environ)
+    services = services or Services()
+    made = provider(services, **environ)
+    events = AttemptRecorder(services.clock)
     try:
-        return await made.complete("served/name", body, context(server.url))
+        upstream = Upstream("openai-compatible", made, services.clock, services.random)
+        return await upstream.ask("served/name", body, context(server.url), events)
     finally:
         await made.close()
 
@@ -235,7 +241,7 @@ async def test_after_the_last_try_it_is_infrastructure() -> None:
     "asked, waited",
     [
         ({"Retry-After": "7"}, 7),
-        ({"Retry-After": "86400"}, openai_compatible.MAX_WAIT_S),
+        ({"Retry-After": "86400"}, retries.MAX_WAIT_S),
         ({"Retry-After": "-3"}, 0),
         ({"Retry-After": "nan"}, 0),
         ({"Retry-After-Ms": "1500", "Retry-After": "9"}, 1.5),
@@ -262,7 +268,7 @@ async def test_a_date_to_wait_for_is_understood_and_nonsense_is_not() -> None:
 
 @on_loop
 async def test_no_try_begins_after_the_time_for_trying(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_compatible, "RETRY_S", 100.0)
+    monkeypatch.setattr(retries, "RETRY_S", 100.0)
     services = Services()
     async with serving(bad(429, headers={"Retry-After": "60"})) as server:
         with pytest.raises(InfraError, match="after 2 tries"):
@@ -282,7 +288,7 @@ async def test_nobody_at_the_address_is_infrastructure() -> None:
 @on_loop
 async def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
     monkeypatch.setattr(openai_compatible, bound, 0.05)
-    monkeypatch.setattr(openai_compatible, "TRIES", 2)
+    monkeypatch.setattr(retries, "TRIES", 2)
     async with serving(None) as server:
         with pytest.raises(InfraError, match=r"no answer in time .*after 2 tries"):
             await ask(server)

@@ -7,6 +7,7 @@ import functools
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from random import Random
 from typing import Any, ClassVar, Final
 
 import httpx2
@@ -33,6 +34,7 @@ from evalcore.values.task import BridgeSpec, Limits, ToolSpec
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import HarnessExit, TrialKey
 from evalcore.wires.gateway.channel import MemoryChannel
+from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.http import Door, WireServer
 from evalcore.wires.http.results import OUTPUT_CAP
 from evalcore.wires.http.tool_door import RAW
@@ -135,6 +137,8 @@ def evalcore_harnesses() -> list[HarnessInfo]:
 class Says:
     """A provider that gives the same answer, or raises the same error, and keeps what it was asked."""
 
+    dialect = "openai-chat"
+
     def __init__(self, answer: JSONObject | Exception | None = None, *, wait: asyncio.Event | None = None) -> None:
         self.answer = answer if answer is not None else said("hello")
         self.asked: list[tuple[str, JSONObject, CallContext]] = []
@@ -193,7 +197,8 @@ async def open_wires(server: WireServer, provider: Provider | None = None, limit
     episode = OddEpisode()
     tools = RecordedTools("odd", episode, recorder, meter)
     key = TrialKey("odd", "t", "arm", 1)
-    channel = MemoryChannel("agent", "says/it", provider or Says(), {}, recorder, meter, key, 1, 0)
+    upstream = Upstream("says", provider or Says(), SystemClock(), Random(0))
+    channel = MemoryChannel("agent", "says/it", upstream, {}, recorder, meter, key, 1, 0)
     return Wires(
         recorder,
         meter,

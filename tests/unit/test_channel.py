@@ -6,6 +6,7 @@ import asyncio
 import copy
 import math
 from collections.abc import Awaitable, Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from evalcore.values.task import Limits
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import TrialKey
 from evalcore.wires.gateway.channel import MemoryChannel
+from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.meter import Meter, RunBudget
 from evalcore.wires.recorder import AttemptRecorder
 
@@ -34,6 +36,8 @@ async def fine(body: JSONObject, context: CallContext) -> Any:
 
 class Provider:
     """Answers as told; keeps what it was asked."""
+
+    dialect = "openai-chat"
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
@@ -55,11 +59,12 @@ class Wire:
 
     def __init__(self, answers: Answers = fine, limits: Limits = NONE, **parameters: Any) -> None:
         self.provider = Provider(answers)
+        self.upstream = Upstream("in-test", self.provider, SystemClock(), Random(0))
         self.recorder = AttemptRecorder(SystemClock())
         self.meter = Meter(RunBudget(None))
         self.meter.bind(limits, {})
         self.channel = MemoryChannel(
-            "agent", "in-test/m/x", self.provider, parameters, self.recorder, self.meter, KEY, 2, 7
+            "agent", "in-test/m/x", self.upstream, parameters, self.recorder, self.meter, KEY, 2, 7
         )
 
     def send(self, *bodies: Any) -> list[Any]:
@@ -183,7 +188,7 @@ def test_a_request_that_is_none_leaves_no_hole_in_what_is_stored() -> None:
 
 def test_each_role_is_read_back_apart() -> None:
     wire = Wire()
-    user = MemoryChannel("user", "in-test/u", wire.provider, {}, wire.recorder, wire.meter, KEY, 1, 0)
+    user = MemoryChannel("user", "in-test/u", wire.upstream, {}, wire.recorder, wire.meter, KEY, 1, 0)
 
     async def both() -> None:
         await wire.channel.complete({"messages": [said("agent")]})
@@ -321,7 +326,7 @@ def test_a_cancelled_call_gives_its_reservation_back() -> None:
     budget = RunBudget(1.0, dearest=0.75)
     wire = Wire(hangs)
     wire.meter = Meter(budget)
-    wire.channel = MemoryChannel("agent", "in-test/m", wire.provider, {}, wire.recorder, wire.meter, KEY, 1, 0)
+    wire.channel = MemoryChannel("agent", "in-test/m", wire.upstream, {}, wire.recorder, wire.meter, KEY, 1, 0)
 
     async def cut_off() -> None:
         with pytest.raises(TimeoutError):

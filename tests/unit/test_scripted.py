@@ -11,7 +11,7 @@ import pytest
 
 from evalcore.builtin.scripted import Reply, ScriptedProvider, read_playbook
 from evalcore.contracts import CallContext
-from evalcore.errors import AgentError, ConfigError, FatalInfraError, InfraError
+from evalcore.errors import AgentError, ConfigError, FatalInfraError, InfraError, TransientError
 from evalcore.values.trace import assistant_message, calls_of_message
 from evalcore.values.trial import TrialKey
 from evalcore.values.usage import Usage, usage_from_chat
@@ -20,7 +20,9 @@ from evalcore.values.usage import Usage, usage_from_chat
 def ask(path: Path, body: dict[str, Any] | None = None, **place: Any) -> Any:
     """One request to the playbook at `path`; `place` says of which task, repeat, attempt, role and call."""
     key = TrialKey("b", place.get("task", "t0"), "a", place.get("repeat", 1))
-    context = CallContext(key, place.get("attempt", 1), place.get("role", "agent"), place.get("call", 1), 0)
+    context = CallContext(
+        key, place.get("attempt", 1), place.get("role", "agent"), place.get("call", 1), 0, tries=place.get("tries", 1)
+    )
     return asyncio.run(ScriptedProvider().complete(str(path), body or {"messages": []}, context))
 
 
@@ -126,6 +128,15 @@ def test_a_scripted_error_is_of_its_kind(book: Path, status: int, kind: type[Exc
     with pytest.raises(kind, match=f"{status} as written") as raised:
         ask(book)
     assert type(raised.value) is kind
+
+
+def test_an_error_for_some_tries_passes(book: Path) -> None:
+    book.write_text('[[reply]]\nerror = { status = 429, tries = 2, retry_after_s = 7 }\ntext = "at last"\n')
+    for number in (1, 2):
+        with pytest.raises(TransientError, match="429 scripted failure") as raised:
+            ask(book, tries=number)
+        assert raised.value.wait_s == 7
+    assert text_of(ask(book, tries=3)) == "at last"
 
 
 # ── playbooks ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 What an answer other than 200 means, and so whose fault it is (architecture §7):
 
-    408, 409, 425, 429, 5xx, no connection, a cut answer, no answer in time    tried again; then InfraError, a void
+    408, 409, 425, 429, 5xx, no connection, a cut answer, no answer in time    TransientError: the gateway tries again
     401, 402, 403; 429 for want of credit                                      the key: FatalInfraError, the run stops
     404, a model that is not there, redirects, other 4xx                       the name or the address: FatalInfraError
     400, 413, 422                                                              the request, so the agent: RefusedRequest
@@ -26,7 +26,7 @@ from attrs import frozen
 
 from evalcore import __version__
 from evalcore.contracts import CallContext, Services
-from evalcore.errors import ConfigError, FatalInfraError, InfraError
+from evalcore.errors import ConfigError, FatalInfraError, InfraError, TransientError
 from evalcore.values.descriptors import ModelInfo
 from evalcore.values.json import JSONObject, JSONValue, parse
 from evalcore.wires.gateway.refused import RefusedRequest
@@ -35,10 +35,6 @@ from evalcore.wires.http.exchange import write_json
 if TYPE_CHECKING:
     import httpx2
 
-TRIES: Final = 5
-RETRY_S: Final = 300.0  # no further try begins after this
-BACKOFF_S: Final = 0.5  # before the second try; doubled for each one after it
-MAX_WAIT_S: Final = 60.0  # what a Retry-After may ask for
 CONNECT_S: Final = 10.0
 SILENCE_S: Final = 600.0  # a model may think this long before its answer begins
 WHOLE_S: Final = 1800.0  # one try, from its first byte to its last
@@ -85,16 +81,10 @@ class Target:
         return text.replace(self.key, "[redacted]") if self.key else text
 
 
-class _TransientError(Exception):
-    """A failure that another try may mend; `wait_s` is what the server asked for."""
-
-    def __init__(self, message: str, wait_s: float | None = None) -> None:
-        super().__init__(message)
-        self.wait_s = wait_s
-
-
 class OpenAICompatibleProvider:
     """Chat Completions over HTTP. Clients are made when first used: reading the system's certificates takes time."""
+
+    dialect = "openai-chat"
 
     def __init__(self, services: Services, info: ModelInfo, environ: Mapping[str, str] = os.environ) -> None:
         self._name = info.name
@@ -114,21 +104,8 @@ class OpenAICompatibleProvider:
         self._target(settings)
 
     async def complete(self, model: str, body: JSONObject, context: CallContext) -> JSONObject:
-        """One answer, tried again where that may help. Raises InfraError, FatalInfraError, RefusedRequest."""
-        target = self._target(context.settings)
-        content = write_json(self._request(model, body))
-        clock, number = self._services.clock, 1
-        until = clock.monotonic() + RETRY_S
-        while True:
-            try:
-                return await self._once(target, content, model)
-            except _TransientError as failure:
-                wait_s = self._wait_s(failure, number)
-                if number >= TRIES or clock.monotonic() + wait_s > until:
-                    tries = f"{number} tries" if number > 1 else "1 try"
-                    raise InfraError(f"{self._name} at {target.base_url}: {failure} (after {tries})") from failure
-            await clock.sleep(wait_s)
-            number += 1
+        """One answer, one try. Raises TransientError, InfraError, FatalInfraError, RefusedRequest."""
+        return await self._once(self._target(context.settings), write_json(self._request(model, body)), model)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -215,7 +192,7 @@ class OpenAICompatibleProvider:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if target.key is not None:
             headers["Authorization"] = f"Bearer {target.key}"
-        url = f"{target.base_url}/chat/completions"
+        url, where = f"{target.base_url}/chat/completions", f"{self._name} at {target.base_url}"
         try:
             async with (
                 asyncio.timeout(WHOLE_S),
@@ -224,9 +201,9 @@ class OpenAICompatibleProvider:
                 data = await _read(response)
                 status, wait = response.status_code, _retry_after(response.headers)
         except (TimeoutError, httpx2.TimeoutException) as error:
-            raise _TransientError(f"no answer in time ({type(error).__name__})") from error
+            raise TransientError(f"{where}: no answer in time ({type(error).__name__})") from error
         except httpx2.HTTPError as error:
-            raise _TransientError(f"{type(error).__name__}: {target.clean(str(error))}") from error
+            raise TransientError(f"{where}: {type(error).__name__}: {target.clean(str(error))}") from error
         answer = _object(data)
         if status == 200 and isinstance(answer.get("choices"), list) and answer["choices"]:
             return answer
@@ -240,16 +217,10 @@ class OpenAICompatibleProvider:
             what = f"does not take the key in {target.variable}" if target.key else f"wants a key in {target.variable}"
             return FatalInfraError(f"{where} {what}: {text}", hint=f"check {target.variable} and the account's credit")
         if status in _TRANSIENT or status >= 500 or status == 200:
-            return _TransientError(text, wait_s)
+            return TransientError(f"{where}: {text}", wait_s=wait_s)
         if status in _REQUEST_REFUSED and refusal.code != "model_not_found":
             return RefusedRequest(text, status=status, code=refusal.code, param=refusal.param)
         return FatalInfraError(f"{where} cannot serve {model!r}: {text}", hint="check the model's name and base_url")
-
-    def _wait_s(self, failure: _TransientError, number: int) -> float:
-        """Seconds before the next try: what the server asked for, or a growing pause, spread out."""
-        if failure.wait_s is not None:
-            return min(failure.wait_s, MAX_WAIT_S)
-        return min(BACKOFF_S * 2.0 ** (number - 1), MAX_WAIT_S) * (0.5 + 0.5 * self._services.random.random())
 
 
 @frozen

@@ -11,10 +11,11 @@ matches is given. All fields are optional:
     finish = "stop"
     refusal = "I would rather not."
     delay_s = 0.2
-    error = { status = 503, message = "overloaded" }
+    error = { status = 503, message = "overloaded", tries = 2, retry_after_s = 1.5 }
 
 `task` and `tool` are shell patterns; `contains` is looked for in the last message; `tool` must be among those offered.
-`arguments` may be a string, sent as it stands: that is how a malformed call is written.
+`arguments` may be a string, sent as it stands: that is how a malformed call is written. An error with `tries` lasts for
+that many tries of a call, and the gateway's next one is answered; without, it lasts, and is not tried again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Final
 from attrs import Factory, field, frozen, validators
 
 from evalcore.contracts import CallContext, Services
-from evalcore.errors import AgentError, ConfigError, FatalInfraError, Fault, InfraError
+from evalcore.errors import AgentError, ConfigError, FatalInfraError, Fault, InfraError, TransientError
 from evalcore.values.convert import from_toml, structure
 from evalcore.values.json import JSONObject, JSONValue, exact_text, parse
 
@@ -76,10 +77,16 @@ class ScriptedUsage:
 
 @frozen
 class ScriptedError:
-    """A failure of the provider: 401, 402 and 403 are fatal, 400 is the request's own fault, the rest transient."""
+    """A failure of the provider: 401, 402 and 403 are fatal, 400 is the request's own fault, the rest passing ones."""
 
     status: int
     message: str = "scripted failure"
+    tries: int | None = field(default=None, validator=validators.optional(validators.ge(1)))
+    retry_after_s: float | None = field(default=None, validator=validators.optional(validators.ge(0)))
+
+    def lasts(self, number: int) -> bool:
+        """Whether this try of a call still meets it."""
+        return self.tries is None or number <= self.tries
 
 
 @frozen
@@ -106,6 +113,8 @@ class Playbook:
 class ScriptedProvider:
     """Serves `scripted/PATH`; playbooks are read once."""
 
+    dialect = "openai-chat"
+
     def __init__(self, services: Services | None = None, info: object = None) -> None:
         self._base = services.base if services else Path()
         self._playbooks: dict[str, Playbook] = {}
@@ -123,7 +132,7 @@ class ScriptedProvider:
             raise ConfigError(f"playbook {model}: no reply matches call {context.call} of {context.key}")
         if reply.delay_s:
             await asyncio.sleep(reply.delay_s)
-        if reply.error is not None:
+        if reply.error is not None and reply.error.lasts(context.tries):
             raise _failure(reply.error)
         return _body(reply, model, context)
 
@@ -196,7 +205,9 @@ def _failure(error: ScriptedError) -> Exception:
     text = f"{error.status} {error.message}"
     if error.status in _FATAL:
         return FatalInfraError(text)
-    return AgentError(text) if error.status == 400 else InfraError(text)
+    if error.status == 400:
+        return AgentError(text)
+    return InfraError(text) if error.tries is None else TransientError(text, wait_s=error.retry_after_s)
 
 
 def _body(reply: Reply, model: str, context: CallContext) -> JSONObject:

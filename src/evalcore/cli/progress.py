@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from evalcore.cli.output import tell
 from evalcore.engine.plan import Plan
@@ -29,6 +29,7 @@ REFRESH_S: Final = 0.25
 FIRST_LINE_S: Final = 2.0
 LINE_S: Final = 5.0  # between two lines, later as long as a tenth of what has passed
 LONGEST_LINE_S: Final = 60.0
+NOTICE_S: Final = 1.0  # how soon it is told that the run waits
 WINDOW_S: Final = 30.0  # over which the rate is taken
 LABEL: Final = 36  # columns for a cell's name
 
@@ -60,13 +61,14 @@ class State:
     elapsed_s: float
     rate: float | None = None
     left_s: float | None = None
+    notices: tuple[str, ...] = ()  # what the run is waiting for
 
     def line(self) -> str:
         """All of it in one line."""
         words = {"pass": sum(c.passed for c in self.cells), "fail": sum(c.failed for c in self.cells)}
         words |= {"void": sum(c.void for c in self.cells), "ungraded": sum(c.other for c in self.cells)}
         counted = [f"{n:,} {word}" for word, n in words.items() if n]
-        return " · ".join([f"{self.done:,}/{self.total:,} trials", *counted, *self.pace()])
+        return " · ".join([f"{self.done:,}/{self.total:,} trials", *counted, *self.pace(), *map(safe, self.notices)])
 
     def pace(self) -> list[str]:
         """How fast, how long, and how much longer."""
@@ -105,7 +107,7 @@ class Watcher:
         try:
             while True:
                 view.show(pace.of(self._state(plan, progress)))
-                await asyncio.sleep(view.every_s)
+                await _sleep(view.every_s, progress)
         finally:
             view.close(self._state(plan, progress))
 
@@ -134,7 +136,20 @@ class Watcher:
             for selector, arm in plan.cells
         )
         done = max(progress.done, sum(c.done for c in cells))
-        return State(cells, min(done, progress.total), progress.total, time.monotonic() - self._began)
+        elapsed_s = time.monotonic() - self._began
+        notices = tuple(progress.notices())
+        return State(cells, min(done, progress.total), progress.total, elapsed_s, notices=notices)
+
+
+async def _sleep(seconds: float, progress: Progress) -> None:
+    """Until it is time for the next view: at once where the run begins to wait for a provider."""
+    until, waited = time.monotonic() + seconds, bool(progress.notices())
+    while (left := until - time.monotonic()) > 0:
+        await asyncio.sleep(min(left, NOTICE_S))
+        waits = bool(progress.notices())
+        if waits and not waited:
+            return
+        waited = waits
 
 
 def _cell(label: str, total: int, *counts: Mapping[str, int]) -> CellState:
@@ -163,7 +178,7 @@ class _Pace:
         if passed < 0.5 or new <= 0:
             return state
         rate = new / passed
-        return State(state.cells, state.done, state.total, state.elapsed_s, rate, (state.total - state.done) / rate)
+        return evolve(state, rate=rate, left_s=(state.total - state.done) / rate)
 
 
 class _Lines:
@@ -243,6 +258,8 @@ class _Bars:
         if len(state.cells) > room:
             page.add_row(Text(f"… and {len(state.cells) - room} more", style="dim"))
         page.add_row(Text(" · ".join([f"{state.done:,}/{state.total:,} trials", *state.pace()]), style="dim"))
+        for notice in state.notices:
+            page.add_row(Text(safe(notice), style="yellow"))
         if self._message:
             page.add_row(Text(safe(self._message), style="yellow"))
         return page

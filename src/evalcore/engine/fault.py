@@ -26,6 +26,7 @@ from evalcore.errors import (
     EvalcoreError,
     FatalInfraError,
     InfraError,
+    Interrupted,
     LimitReached,
 )
 from evalcore.values.trial import EXIT_KINDS, Claim, Exit, HarnessExit, Void
@@ -64,6 +65,8 @@ def void_of(error: BaseException) -> Void:
         return Void("infra", text_of(error), fatal=isinstance(error, FatalInfraError))
     if isinstance(error, ConfigError):
         return Void("config", text_of(error), fatal=True)
+    if isinstance(error, Interrupted):
+        return Void("interrupted", text_of(error))
     return Void("bug", f"{type(error).__name__}: {text_of(error)}")
 
 

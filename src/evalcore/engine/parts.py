@@ -18,6 +18,7 @@ from evalcore.values.descriptors import AxisInfo, BridgeInfo, HarnessInfo, Model
 from evalcore.values.json import JSONValue
 from evalcore.values.study import Study
 from evalcore.wires.gateway.prices import ModelPrice
+from evalcore.wires.gateway.upstream import Upstream
 
 
 @define
@@ -28,6 +29,7 @@ class Parts:
     services: LocalServices
     bridges: dict[str, Bridge] = field(factory=dict)
     providers: dict[str, Provider] = field(factory=dict)
+    upstreams: dict[tuple[str, str], Upstream] = field(factory=dict)  # by provider and address
     harnesses: dict[str, tuple[HarnessInfo, Harness, HarnessVersion]] = field(factory=dict)
     made: dict[str, Transform] = field(factory=dict)
 
@@ -46,6 +48,14 @@ class Parts:
             info = self.registry.get(ModelInfo, "model provider", name)
             self.providers[name] = self.registry.factory(info)(self.services, info)
         return self.providers[name]
+
+    def upstream(self, model: str, settings: Mapping[str, JSONValue]) -> Upstream:
+        """What every trial's calls to that model's provider go through; another address is another one."""
+        name, address = model.partition("/")[0], str(settings.get("base_url") or "")
+        if (name, address) not in self.upstreams:
+            services = self.services
+            self.upstreams[name, address] = Upstream(name, self.provider(model), services.clock, services.random)
+        return self.upstreams[name, address]
 
     def transforms(self, arm: Arm) -> tuple[tuple[Transform, JSONValue], ...]:
         """What changes assignments for an arm, in order of registration, each with the value of its axis."""
@@ -151,20 +161,21 @@ def make_cell(
     price: ModelPrice | None,
 ) -> Cell:
     """The parts of one benchmark × arm."""
+    settings = owned(arm, "provider", parts.registry)
     return Cell(
         benchmark=benchmark.selector,
         adapter=benchmark.adapter,
         grader=benchmark.grader,
         arm=arm,
         harness=harness,
-        provider=parts.provider(arm.model) if arm.model else None,
+        upstream=parts.upstream(arm.model, settings) if arm.model else None,
         bridges=Bridges(parts),
         options=owned(arm, "harness", parts.registry),
         parameters=owned(arm, "gateway", parts.registry),
         limits=study.limits,
         control=info.control,
         transforms=parts.transforms(arm),
-        settings=owned(arm, "provider", parts.registry),
+        settings=settings,
         wire_server=parts.services.wire_server if info.wires == "http" else None,
         price=price,
     )

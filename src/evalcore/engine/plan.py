@@ -71,7 +71,7 @@ class Plan:
         """The most that the run can use, from its limits; nothing is guessed."""
         found = {b.selector: (len(b.tasks) * self.study.repeats, b.stamp.limits) for b in self.benchmarks}
         trials = [(*found[selector], cell) for (selector, _), cell in self.cells.items()]
-        models = [(n, limits) for n, limits, cell in trials if cell.provider is not None]
+        models = [(n, limits) for n, limits, cell in trials if cell.upstream is not None]
         notes = []
         tokens = _sum_or_none(n * limits.tokens if limits.tokens else None for n, limits in models)
         if tokens is None:
@@ -96,7 +96,7 @@ class Plan:
         bounds = [self.study.budget_usd] if self.study.budget_usd is not None else []
         dearest = 0.0
         for (selector, _), cell in self.cells.items():
-            if cell.provider is not None:
+            if cell.upstream is not None:
                 trials, tokens = limits[selector]
                 if cell.price is None or tokens is None:
                     return min(bounds, default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -47,6 +47,7 @@ class Progress:
     total: int = 0
     done: int = 0
     graded: dict[tuple[str, str], dict[str, int]] = field(factory=dict)
+    notices: Callable[[], Sequence[str]] = tuple  # what the run is waiting for
 
     def count(self, key: TrialKey, outcome: str) -> None:
         """One more outcome in a cell."""
@@ -102,7 +103,7 @@ class Runner:
         self._workers: list[asyncio.Task[None]] = []
         self._finishing: set[asyncio.Task[None]] = set()
         self._finishing_slots = asyncio.Semaphore(max(FINISHING, self._concurrency))
-        self.progress = Progress(total=plan.count())
+        self.progress = Progress(total=plan.count(), notices=self._notices)
 
     async def run(self) -> RunEnd:
         """Run and grade all that is missing. Never raises for what happens inside a trial."""
@@ -119,12 +120,18 @@ class Runner:
             self._traces.close()
         return RunEnd(self._reason, self._error, self._voids_left)
 
+    def _notices(self) -> list[str]:
+        upstreams = self._plan.parts.upstreams.values()
+        return [notice for upstream in upstreams if (notice := upstream.notice())]
+
     def stop(self) -> None:
-        """First call: begin nothing new, finish what runs. Second call: stop now."""
+        """First call: begin nothing new, wait for no provider, finish what runs. Second call: stop now."""
         if self._stopping:
             for task in (*self._workers, *self._finishing):
                 task.cancel()
         self._stopping = True
+        for upstream in self._plan.parts.upstreams.values():
+            upstream.stop()
         self._halt("interrupted")
 
     async def _abandon(self) -> None:

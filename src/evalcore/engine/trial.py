@@ -25,7 +25,6 @@ from evalcore.contracts import (
     Job,
     JudgeReplies,
     OpenTrial,
-    Provider,
     Tools,
     Transform,
 )
@@ -52,6 +51,7 @@ from evalcore.values.trial import (
 )
 from evalcore.wires.gateway.channel import MemoryChannel
 from evalcore.wires.gateway.prices import ModelPrice
+from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.http import Door, WireServer
 from evalcore.wires.meter import Meter, RunBudget, limits_json, text_of
 from evalcore.wires.recorder import AttemptRecorder
@@ -74,7 +74,7 @@ class Cell:
     grader: Grader
     arm: Arm
     harness: Harness
-    provider: Provider | None
+    upstream: Upstream | None  # what stands before the provider of the arm's model; None: no model
     bridges: Mapping[str, Bridge]
     options: Mapping[str, JSONValue]  # the arm's harness-owned axes
     parameters: Mapping[str, JSONValue]  # and its gateway-owned ones
@@ -321,12 +321,12 @@ async def _finished(task: asyncio.Future[HarnessExit], wall_s: float | None, met
 
 
 def _channel(cell: Cell, trial: LiveTrial, meter: Meter) -> MemoryChannel | None:
-    if cell.provider is None or cell.arm.model is None:
+    if cell.upstream is None or cell.arm.model is None:
         return None
     return MemoryChannel(
         "agent",
         cell.arm.model,
-        cell.provider,
+        cell.upstream,
         cell.parameters,
         trial.recorder,
         meter,

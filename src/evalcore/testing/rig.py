@@ -79,7 +79,7 @@ async def play(
         grader=grader,
         arm=arm,
         harness=harness,
-        provider=None,
+        upstream=None,
         bridges=Bridges(registry, services),
         options=options or {},
         parameters={},

@@ -4,9 +4,9 @@ An event is a JSON object with `t` (seconds since the attempt began), `e` (its k
 
 trial.start     id, task, arm, repeat, attempt, seed, messages, bridges, limits
 model.request   role, call, `add` (messages), `rest` (all other fields); with `base`, the messages follow those of that
-earlier
-                call of the role, and a `rest` that is left out is that call's
+                earlier call of the role, and a `rest` that is left out is that call's
                 `applied` is what the arm's own parameters put over it
+model.retry     role, call, kind, message, wait_s: a try failed, and another follows after that wait
 model.response  role, call, body, wall_s
 model.error     role, call, kind, message
 tool.call       call, tool, arguments (or `raw`, where they were no JSON), bridge

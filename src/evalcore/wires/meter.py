@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from evalcore.errors import AgentError, BudgetExceeded, ConfigError, EvalcoreError, InfraError, LimitReached
+from evalcore.errors import (
+    AgentError,
+    BudgetExceeded,
+    ConfigError,
+    EvalcoreError,
+    InfraError,
+    Interrupted,
+    LimitReached,
+)
 from evalcore.values.json import JSONObject
 from evalcore.values.task import Limits, Role
 from evalcore.values.usage import Usage
@@ -181,7 +189,7 @@ class Meter:
 
     def fail(self, error: BaseException, what: str) -> EvalcoreError:
         """Note a failure that is not the agent's; returns what to raise: deliberate errors as they are."""
-        if not isinstance(error, (InfraError, ConfigError)):
+        if not isinstance(error, (InfraError, ConfigError, Interrupted)):
             error = InfraError(f"{what}: {type(error).__name__}: {text_of(error)}")
         self.failure = self.failure or error
         return error

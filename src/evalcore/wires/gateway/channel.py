@@ -8,7 +8,7 @@ from operator import is_
 import orjson
 from attrs import evolve
 
-from evalcore.contracts import CallContext, Provider
+from evalcore.contracts import CallContext
 from evalcore.errors import AgentError, FatalInfraError
 from evalcore.values.json import JSONObject, JSONValue, has_odd_float
 from evalcore.values.task import Role
@@ -16,6 +16,7 @@ from evalcore.values.trial import TrialKey
 from evalcore.values.usage import Usage, usage_from_chat
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.refused import RefusedRequest
+from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.meter import Meter, text_of
 from evalcore.wires.recorder import AttemptRecorder
 
@@ -30,7 +31,7 @@ class MemoryChannel:
         self,
         role: Role,
         model: str,
-        provider: Provider,
+        upstream: Upstream,
         parameters: Mapping[str, JSONValue],
         recorder: AttemptRecorder,
         meter: Meter,
@@ -44,7 +45,7 @@ class MemoryChannel:
         self.model = model
         self.parameters = parameters
         self._name = model.partition("/")[2]
-        self._provider = provider
+        self._upstream = upstream
         self._recorder = recorder
         self._meter = meter
         self._key, self._attempt, self._seed = key, attempt, seed
@@ -94,7 +95,7 @@ class MemoryChannel:
     async def _ask(self, body: JSONObject, call: int) -> JSONObject:
         context = CallContext(self._key, self._attempt, self.role, call, self._seed, self._settings)
         try:
-            response: object = await self._provider.complete(self._name, body, context)
+            response: object = await self._upstream.ask(self._name, body, context, self._recorder)
             return _answer(response)
         except (Exception, SystemExit) as error:
             kind, message = type(error).__name__, text_of(error)
