@@ -58,16 +58,24 @@ class BlobStore(Protocol):
     async def get(self, ref: BlobRef) -> bytes: ...
 
 
-class ToolkitSession(Protocol):
-    """Upstream code behind pipes; a session stays on one worker. Raises ToolkitError."""
+CallBack: TypeAlias = Callable[[str, JSONObject], Awaitable[JSONValue]]  # method, parameters: what a worker asks back
 
-    async def request(self, method: str, params: JSONObject, timeout_s: float) -> JSONValue: ...
+
+class ToolkitSession(Protocol):
+    """Upstream code behind pipes; a session stays on one worker. Raises ToolkitError.
+
+    `timeout_s` bounds the worker's own seconds; while `on_callback` answers the worker's question, its clock stands.
+    """
+
+    async def request(
+        self, method: str, params: JSONObject, timeout_s: float, *, on_callback: CallBack | None = None
+    ) -> JSONValue: ...
 
 
 class ToolkitHandle(ToolkitSession, Protocol):
     """A set-up toolkit: requests to any idle worker, or a session pinned to one."""
 
-    def session(self) -> AbstractAsyncContextManager[ToolkitSession]: ...
+    def session(self, on_callback: CallBack | None = None) -> AbstractAsyncContextManager[ToolkitSession]: ...
     async def stamp(self) -> JSONObject: ...
 
 
@@ -126,7 +134,19 @@ class OpenTrial(Protocol):
     def exit(self) -> HarnessExit | None: ...
     @property
     def seed(self) -> int: ...
+    @property
+    def control(self) -> bool: ...  # a control plays: simulated users are scripted, from `gold`
+    @property
+    def gold(self) -> Gold | None: ...  # None unless a control plays
+    @property
+    def required(self) -> Mapping[str, Deliverable]: ...  # what the tasks that this one requires left, by their id
     def workdir(self) -> Path: ...
+    async def complete(self, role: Role, body: JSONObject) -> JSONObject:
+        """Ask a role's model: Chat Completions in and out, recorded, limited and priced under that role.
+
+        Raises InfraError, or ConfigError where the role has no model.
+        """
+        ...
 
 
 # ── benchmarks ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -153,7 +173,10 @@ class CheckedAdapter(Protocol):
 
 
 class JudgeReplies(Protocol):
-    """Recorded replies of a judge model, by request; a grader asks here and never a model."""
+    """A judge model's replies, by request: asked once, kept with the verdict, and given again when it is graded anew.
+
+    `reply` takes and gives Chat Completions bodies. Raises GraderError where there is none to be had.
+    """
 
     async def reply(self, request: JSONObject) -> JSONObject: ...
 
@@ -215,21 +238,34 @@ class InputRequired:
 
 @frozen
 class UserTurn:
-    """What the benchmark's driver says next; a turn may add tools."""
+    """What the benchmark's driver says next. `tools_changed`: the episode offers other tools from now on.
+
+    `model_calls` bounds what the agent may ask its model within this turn.
+    """
 
     messages: tuple[Message, ...]
     tools_changed: bool = False
+    model_calls: int | None = None
 
 
 @frozen
 class End:
-    """The dialogue is over; `reason` is upstream's own word."""
+    """The dialogue is over; `reason` is upstream's own word.
+
+    With `limit` the attempt ends as exit `limit`, of that name; with `fault`, the agent's own, as `crashed`.
+    """
 
     reason: str
+    limit: str | None = None
+    fault: str | None = None
 
 
 class Driver(Protocol):
-    """Owns turns, steps and endings of a dialogue by the benchmark's own rules."""
+    """Owns turns, steps and endings of a dialogue by the benchmark's own rules.
+
+    `next` is given None at first, then how the agent ended the turn before: its `answer` is what it said. A limit of
+    the benchmark that is met within a turn is raised as LimitReached, by the episode's `call`.
+    """
 
     async def next(self, reply: HarnessExit | None) -> UserTurn | End: ...
 
@@ -362,10 +398,23 @@ class Job:
 
 
 class Harness(Protocol):
-    """The agent under test."""
+    """The agent under test. In a dialogue `run` is called once a turn, with the history rendered into its messages."""
 
     async def probe(self) -> HarnessVersion: ...
     async def run(self, job: Job) -> HarnessExit: ...
+
+
+class Session(Protocol):
+    """An agent that lives through a dialogue: it is told what is new, and remembers the rest."""
+
+    async def turn(self, messages: tuple[Message, ...], *, tools_changed: bool = False) -> HarnessExit: ...
+
+
+@runtime_checkable
+class Conversing(Protocol):
+    """A harness that keeps one conversation. The job's messages are what comes before the first turn."""
+
+    def session(self, job: Job) -> AbstractAsyncContextManager[Session]: ...
 
 
 @runtime_checkable

@@ -30,3 +30,15 @@ class TestToyOpen(Toy):
 
 class TestToySlow(Toy):
     benchmark = "toy-slow:1"
+
+
+class TestToyLate(Toy):
+    benchmark = "toy-late"
+
+
+class TestToyUsers(Toy):
+    benchmark = "toy-users"
+
+
+class TestToyMemory(Toy):
+    benchmark = "toy-memory"

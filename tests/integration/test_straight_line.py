@@ -181,13 +181,13 @@ def test_resume_refuses_a_run_whose_playbook_was_edited(tmp_path: Path) -> None:
 
 def test_an_oracle_without_gold_is_left_out_and_said(tmp_path: Path) -> None:
     what = study(
-        benchmarks=("toy-open", "toy-dialogues"), arms={"oracle": {"harness": "oracle"}, "noop": {"harness": "noop"}}
+        benchmarks=("toy-open", "toy-patches"), arms={"oracle": {"harness": "oracle"}, "noop": {"harness": "noop"}}
     )
     plan, _ = asyncio.run(carry_out(what, tmp_path))
 
     assert plan.notes == (
         "oracle is not applicable to toy-open: its tasks have no gold",
-        "oracle is not applicable to toy-dialogues: gold of the form GoldDialogue cannot be played yet",
+        "oracle is not applicable to toy-patches: gold of the form GoldPatch cannot be played yet",
     )
     assert set(outcomes(tmp_path / "r")) == {"noop"}
 

@@ -73,6 +73,7 @@ def evalcore_harnesses() -> list[HarnessInfo]:
             "a plain tool-calling loop, in process: the reference agent",
             "evalcore.builtin.react:ReactHarness",
             axes=("max_turns", "tool_protocol"),
+            relists="per_turn",
         ),
         HarnessInfo(
             "command",
@@ -80,6 +81,7 @@ def evalcore_harnesses() -> list[HarnessInfo]:
             "evalcore.builtin.command:CommandHarness",
             axes=("agent",),
             wires="http",
+            relists="per_turn",  # it is run anew in every turn
         ),
         HarnessInfo(
             "oracle",
@@ -87,6 +89,7 @@ def evalcore_harnesses() -> list[HarnessInfo]:
             "evalcore.builtin.controls:OracleHarness",
             uses_model=False,
             control=True,
+            relists="per_turn",
         ),
         HarnessInfo(
             "noop",
@@ -94,6 +97,7 @@ def evalcore_harnesses() -> list[HarnessInfo]:
             "evalcore.builtin.controls:NoopHarness",
             uses_model=False,
             control=True,
+            relists="per_turn",
         ),
     ]
 
@@ -130,6 +134,8 @@ def evalcore_axes() -> list[AxisInfo]:
     return [
         AxisInfo("harness", "the agent under test", "engine", boundary=True),
         AxisInfo("model", "provider/model of the agent", "engine", boundary=True),
+        AxisInfo("user_model", "provider/model of the simulated user; else upstream's own", "engine", boundary=True),
+        AxisInfo("judge_model", "provider/model of the judge; else upstream's own", "engine", boundary=True),
         AxisInfo(
             "sandbox",
             "where a task's files and commands live; tasks that have any are refused without",

@@ -7,14 +7,15 @@ text for models without it (`react_text`). Calls of one reply run side by side.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol
 
 from evalcore.builtin.react_text import read_reply, results_message, with_instructions
 from evalcore.contracts import HarnessVersion, Job, ToolResult, Tools, text_result
 from evalcore.errors import AgentError
 from evalcore.values.json import JSONObject, JSONValue
-from evalcore.values.task import Call
+from evalcore.values.task import Call, Message
 from evalcore.values.trace import assistant_message, call_of
 from evalcore.values.trial import HarnessExit
 
@@ -33,27 +34,60 @@ class ReactHarness:
 
     async def run(self, job: Job) -> HarnessExit:
         """Converse until the model makes no more calls. Raises AgentError where there is no model."""
+        return await ReactSession(job).answer()
+
+    @asynccontextmanager
+    async def session(self, job: Job) -> AsyncIterator[ReactSession]:
+        """One conversation through all turns of a dialogue. Raises AgentError where there is no model."""
+        yield ReactSession(job)
+
+
+class ReactSession:
+    """A conversation; the bound on model calls holds for each of its turns."""
+
+    def __init__(self, job: Job) -> None:
         if job.model is None:
             raise AgentError("react needs a model")
-        protocol: ToolProtocol = _PROTOCOLS[str(job.options.get("tool_protocol", "native"))](job)
-        doors = {spec.name: tools for tools in job.tools for spec in tools.list()}
+        self._model = job.model
+        self._tools = job.tools
+        self._protocol: ToolProtocol = _PROTOCOLS[str(job.options.get("tool_protocol", "native"))](job)
+        self._doors = _doors(job.tools)
         given = job.options.get("max_turns")
-        turns = given if isinstance(given, int) else MAX_TURNS
-        for _ in range(turns):
-            response = await job.model.complete(protocol.body)
+        self._turns = given if isinstance(given, int) else MAX_TURNS
+
+    async def turn(self, messages: tuple[Message, ...], *, tools_changed: bool = False) -> HarnessExit:
+        """What is new joins the conversation, and the model answers."""
+        if tools_changed:
+            self._protocol.offer(self._tools)
+            self._doors = _doors(self._tools)
+        self._protocol.hear(messages)
+        return await self.answer()
+
+    async def answer(self) -> HarnessExit:
+        """Converse until the model makes no more calls."""
+        protocol = self._protocol
+        for _ in range(self._turns):
+            response = await self._model.complete(protocol.body)
             message = assistant_message(response)
             calls = protocol.read(message)
             if not calls:
                 return _ended(message, response, protocol.answer(message))
-            protocol.give(calls, await _results(calls, doors, job.tools))
-        return HarnessExit(claim="limit", evidence={"limit": "turns", "detail": f"react stops after {turns} turns"})
+            protocol.give(calls, await _results(calls, self._doors, self._tools))
+        detail = f"react stops after {self._turns} turns"
+        return HarnessExit(claim="limit", evidence={"limit": "turns", "detail": detail})
+
+
+def _doors(tools: tuple[Tools, ...]) -> dict[str, Tools]:
+    return {spec.name: door for door in tools for spec in door.list()}
 
 
 class ToolProtocol(Protocol):
-    """How calls and results travel in a conversation."""
+    """How tools, calls and results travel in a conversation."""
 
     body: JSONObject
 
+    def offer(self, tools: tuple[Tools, ...]) -> None: ...
+    def hear(self, messages: Sequence[Message]) -> None: ...
     def read(self, message: JSONObject) -> Sequence[Call]: ...
     def answer(self, message: JSONObject) -> str | None: ...
     def give(self, calls: Sequence[Call], results: Sequence[ToolResult]) -> None: ...
@@ -67,16 +101,25 @@ class NativeProtocol:
         self._messages: list[JSONValue] = [m.as_json() for m in job.messages]
         self._ids: list[JSONValue] = []
         self.body: JSONObject = {"model": job.model.model, "messages": self._messages}
+        self.offer(job.tools)
+
+    def offer(self, tools: tuple[Tools, ...]) -> None:
+        """These tools from now on."""
         offered: list[JSONValue] = [
             {
                 "type": "function",
                 "function": {"name": s.name, "description": s.description, "parameters": s.input_schema},
             }
-            for tools in job.tools
-            for s in tools.list()
+            for door in tools
+            for s in door.list()
         ]
+        self.body.pop("tools", None)
         if offered:
             self.body["tools"] = offered
+
+    def hear(self, messages: Sequence[Message]) -> None:
+        """What is said to the agent."""
+        self._messages.extend(m.as_json() for m in messages)
 
     def read(self, message: JSONObject) -> Sequence[Call]:
         """The calls of a reply, which joins the conversation as it is."""
@@ -101,9 +144,21 @@ class TextProtocol:
 
     def __init__(self, job: Job) -> None:
         assert job.model is not None
-        tools = [spec for t in job.tools for spec in t.list()]
-        self._messages = with_instructions([m.as_json() for m in job.messages], tools)
+        self._first: list[JSONValue] = [m.as_json() for m in job.messages]
+        self._messages: list[JSONValue] = []
+        self._head = 0  # messages with which the conversation began: the tools stand in the first
         self.body: JSONObject = {"model": job.model.model, "messages": self._messages}
+        self.offer(job.tools)
+
+    def offer(self, tools: tuple[Tools, ...]) -> None:
+        """These tools from now on: the system message lists what there is."""
+        head = with_instructions(self._first, [spec for door in tools for spec in door.list()])
+        self._messages[: self._head] = head
+        self._head = len(head)
+
+    def hear(self, messages: Sequence[Message]) -> None:
+        """What is said to the agent."""
+        self._messages.extend(m.as_json() for m in messages)
 
     def read(self, message: JSONObject) -> Sequence[Call]:
         """The call blocks of a reply; only its text joins the conversation."""

@@ -56,7 +56,7 @@ class Manner:
 def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
     """What the run would do and could use at most, as lines."""
     most = plan.projection()
-    dear = costly(plan.arms, plan.study, registry)
+    dear = costly(plan.arms, plan.study, registry, plan.role_models())
     tasks = " + ".join(f"{b.selector} ({plural(len(b.tasks), 'task')})" for b in plan.benchmarks)
     arms = plural(len(plan.arms), "configuration")
     repeats = f" × {plan.study.repeats}" if plan.study.repeats > 1 else ""
@@ -74,7 +74,7 @@ def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
 
 
 def _models(plan: Plan, most: Projection) -> str:
-    models = sorted({cell.arm.model for cell in plan.cells.values() if cell.arm.model})
+    models = sorted({cell.arm.model for cell in plan.cells.values() if cell.arm.model} | set(plan.role_models()))
     return f"{', '.join(models)}, in {plural(most.model_trials, 'trial')}" if models else "none is called"
 
 
@@ -83,9 +83,9 @@ def _duration(value: float) -> str:
     return seconds(value) if value < 7200 else f"{math.ceil(value / 3600):,} h"
 
 
-def costly(arms: Iterable[Arm], study: Study, registry: Registry) -> list[str]:
+def costly(arms: Iterable[Arm], study: Study, registry: Registry, others: Iterable[str] = ()) -> list[str]:
     """The models that may cost money, in any role: all but scripted ones, for a local server may pass a bill on."""
-    models = {arm.model for arm in arms if arm.model}
+    models = {arm.model for arm in arms if arm.model} | set(others)
     models |= {role.model for role in study.roles.values() if role.model}
     infos = registry.all(ModelInfo)
     return sorted(m for m in models if (name := m.partition("/")[0]) != FREE or (name in infos and infos[name].keys))

@@ -67,7 +67,7 @@ async def _carry_out(session: Session, stamp: RunStamp, study: Study, path: Path
         try:
             manner.tell(projection(plan, manner, registry))
             consent(commands_of(plan), manner)
-            ask(costly(plan.arms, plan.study, registry), manner)
+            ask(costly(plan.arms, plan.study, registry, plan.role_models()), manner)
             end = await start(plan, path, registry, services, run_options(path, manner))
         finally:
             await close_plan(plan)

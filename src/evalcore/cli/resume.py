@@ -55,13 +55,19 @@ def resume(
     manner.tell(f"{path}: {_at_most(missing)}")
     if missing:
         arms = [a.arm for a in stamp.arms]
-        ask(costly(arms, engine.study_of(stamp), session.registry()), manner)
+        ask(costly(arms, engine.study_of(stamp), session.registry(), _others(stamp)), manner)
     options_ = evolve(run_options(path, manner, _counts(path, stamp)), budget_usd=budget_usd)
     with interruptible(path):
         _, end, notes = run_to_end(engine.resume(path, session.registry(), options_, only_errors=only_errors))
     for note in notes:
         manner.tell(f"note: {note}")
     return finish(path, end, session.registry(), manner)
+
+
+def _others(stamp: RunStamp) -> set[str]:
+    """The models of users and judges, those that upstream gives them included."""
+    chosen = {str(a.arm.axes[axis]) for a in stamp.arms for axis in ("user_model", "judge_model") if axis in a.arm.axes}
+    return chosen | {model for b in stamp.benchmarks for model in b.roles.values() if model}
 
 
 def _at_most(missing: int) -> str:
@@ -72,7 +78,7 @@ def _missing(path: Path, stamp: RunStamp, *, refill: bool) -> int:
     """How many trials may have to run: as planned, without those that ran and those that are given up."""
     standing = engine.standing_of(path, stamp.grading, refill=refill).values()
     settled = sum(s.executed is not None or s.voids >= MAX_ATTEMPTS for s in standing)
-    planned = stamp.repeats * len(stamp.arms) * sum(b.tasks for b in stamp.benchmarks)
+    planned = stamp.repeats * len(stamp.arms) * sum(b.tasks + len(b.unscored) for b in stamp.benchmarks)
     return max(0, planned - settled)
 
 

@@ -65,7 +65,7 @@ async def _carry_out(session: Session, request: Request, path: Path, manner: Man
         try:
             manner.tell(preface + projection(plan, manner, registry))
             consent(commands_of(plan), manner)
-            ask(costly(plan.arms, plan.study, registry), manner)
+            ask(costly(plan.arms, plan.study, registry, plan.role_models()), manner)
             end = await start(plan, path, registry, services, run_options(path, manner))
         finally:
             await close_plan(plan)

@@ -10,7 +10,7 @@ import click
 from attrs import evolve, frozen
 
 from evalcore.cli.session import Session
-from evalcore.engine.arms import Content
+from evalcore.engine.arms import MODEL_AXES, Content
 from evalcore.engine.flags import StudyFlags, apply_flags, study_from_flags
 from evalcore.engine.parts import vocabulary
 from evalcore.engine.selectors import expand, find_benchmark
@@ -94,10 +94,13 @@ WHAT: Final = (
     ),
     click.option("--base-url", metavar="URL", help="Of the model's server; as `--set base_url=URL`."),
     click.option("--sandbox", metavar="KIND", help="Where graders' commands run; as `--set sandbox=KIND`."),
+    click.option("--user-model", metavar="MODEL", help="Of the simulated user; as `--set user_model=MODEL`."),
+    click.option("--judge-model", metavar="MODEL", help="Of the judge; as `--set judge_model=MODEL`."),
     click.option("--max-tokens", type=int, metavar="N", help="Of one trial: input and output, all roles."),
     click.option("--timeout", "timeout_s", type=float, metavar="SECONDS", help="Of one trial."),
     click.option("--budget-usd", type=float, metavar="X", help="Of the whole run."),
 )
+SHORT: Final = ("base_url", "sandbox", "user_model", "judge_model")  # axes with a flag of their own
 HOW: Final = (
     click.option("--concurrency", type=int, metavar="C", help="Trials at a time (16)."),
     click.option("--out", metavar="DIR", help="Where runs are kept (runs)."),
@@ -159,7 +162,7 @@ def _study_flags(given: Mapping[str, Any]) -> StudyFlags:
         "max_tokens",
         "timeout_s",
     )
-    short = [(axis, given[axis]) for axis in ("base_url", "sandbox") if given.get(axis) is not None]
+    short = [(axis, given[axis]) for axis in SHORT if given.get(axis) is not None]
     return StudyFlags(**{name: given[name] for name in names}, set=(*given["set_"], *short), sweep=sweep)
 
 
@@ -192,7 +195,7 @@ def _content(registry: Registry, services: LocalServices) -> Content:
     def content(axis: str, value: str) -> Mapping[str, str]:
         provider, _, name = value.partition("/")
         info = registry.all(ModelInfo).get(provider)
-        if axis != "model" or info is None:
+        if axis not in MODEL_AXES or info is None:
             return {}
         found: Mapping[str, str] = registry.factory(info)(services, info).content(name)
         return found

@@ -31,6 +31,7 @@ from evalcore.values.study import Study
 Content: TypeAlias = Callable[[str, str], Mapping[str, str]]
 Point: TypeAlias = Mapping[str, tuple[int, JSONValue]]  # one value of each swept axis, and its place in the list
 
+MODEL_AXES: Final = frozenset({"model", "user_model", "judge_model"})
 MAX_ARMS: Final = 10_000  # a sweep multiplies; past this it is a slip of the pen
 _OWN: Final = (  # every arm is made of these, whether or not a plugin describes them; they always count in the digest
     AxisInfo("harness", "the agent under test", "engine", boundary=True),
@@ -96,6 +97,8 @@ def takes(axis: AxisInfo, harness: HarnessInfo, provider: ModelInfo | None) -> b
     """Whether an arm of this harness and provider uses the axis."""
     if axis.name == "harness":
         return True
+    if axis.name == "user_model":
+        return not harness.control  # a control's user is scripted, by the gold
     if axis.name == "model" or axis.owner == "gateway":
         return uses_model(harness) and (axis.name == "model" or provider is None or _passes_on(provider, axis))
     if axis.owner == "harness":
@@ -111,6 +114,8 @@ def _passes_on(provider: ModelInfo, axis: AxisInfo) -> bool:
 
 def untaken(axis: AxisInfo, harness: HarnessInfo, provider: ModelInfo | None, vocabulary: Vocabulary) -> Wrong:
     """Why the axis cannot be set on such an arm."""
+    if axis.name == "user_model":
+        return Wrong(f"the user is scripted where {harness.name!r} plays", "leave it out")
     if axis.name == "model" or (axis.owner in {"gateway", "provider"} and not uses_model(harness)):
         return Wrong(f"harness {harness.name!r} uses no model", "leave it out")
     if axis.owner == "gateway":
@@ -283,6 +288,7 @@ class _Completion:
         given = [_Given(a, v, _arm_path(handle, a), swept=False) for a, v in written.items()]
         given += [_Given(a, v, item_path(key_path("$.sweep", a), i), swept=True) for a, (i, v) in point.items()]
         parts = self._parts({g.axis: g.value for g in given})
+        given += self._of_roles({g.axis for g in given}, parts)
         axes = self._values(handle, given, parts, lenient="harness" in point)
         if self.count > before or parts.harness is None:
             return
@@ -294,6 +300,15 @@ class _Completion:
             defaults.pop(own.name, None)
         if self.count == before:
             self._keep(_Made(handle, point, Arm(swept_handle(handle, applied), axes, defaults, content)))
+
+    def _of_roles(self, set_already: set[str], parts: _Parts) -> list[_Given]:
+        """What the study says for all arms of the other roles' models, where this arm takes it and says nothing."""
+        models = {f"{role}_model": (role, c.model) for role, c in self.study.roles.items() if c.model is not None}
+        return [
+            _Given(axis, model, f"$.roles.{role}.model", swept=False)
+            for axis, (role, model) in models.items()
+            if axis not in set_already and axis in parts.axes
+        ]
 
     def _parts(self, values: Mapping[str, JSONValue]) -> _Parts:
         """The registered parts behind the values; what is wrong with those is told where they are checked."""
@@ -340,7 +355,7 @@ class _Completion:
         value = fit(parts.axes.get(given.axis, infos[0]), given.value)
         if given.axis == "harness":
             self.vocabulary.harness(value)
-        if given.axis == "model":
+        if given.axis in MODEL_AXES:
             self.vocabulary.provider(value)
         return value
 

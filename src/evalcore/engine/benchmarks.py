@@ -18,7 +18,7 @@ from evalcore.values.faults import nearest
 from evalcore.values.json import digest
 from evalcore.values.stamp import BenchmarkStamp
 from evalcore.values.study import BenchmarkChoice, Study
-from evalcore.values.task import GoldAnswer, GoldCalls, Limits, Task
+from evalcore.values.task import PLAYABLE, Limits, Task
 
 
 @frozen
@@ -60,15 +60,17 @@ async def load_benchmark(text: str, study: Study, registry: Registry, services: 
     stamp = BenchmarkStamp(
         selector=text,
         dataset=await adapter.dataset(),
-        tasks=len(tasks),
-        clusters=len({t.cluster for t in tasks}),
+        tasks=sum(t.scored for t in tasks),
+        clusters=len({t.cluster for t in tasks if t.scored}),
         tasks_digest=digest([[t.id, t.digest] for t in tasks]),
         grader=adapter.grader,
         grader_stamp=await grader.stamp(),
         limits=with_wall(applied),
         standard_limits=applied == own,
         floor_note=info.floor_note,
-        of_tasks=len(every),
+        of_tasks=sum(t.scored for t in every),
+        roles=dict(info.roles),
+        unscored=tuple(t.id for t in tasks if not t.scored),
         cluster_of={t.id: t.cluster for t in tasks if t.cluster != t.id},
     )
     return Benchmark(text, info, adapter, grader, tasks, stamp)
@@ -82,7 +84,11 @@ def _choice(study: Study, text: str, registry: Registry) -> BenchmarkChoice:
 
 
 def choose(tasks: list[Task], choice: BenchmarkChoice, selector: str) -> tuple[Task, ...]:
-    """The tasks that run, in the dataset's order. Raises ConfigError for an id that is not there or an empty choice."""
+    """The tasks that run, in the dataset's order, and before them those that they require.
+
+    A range counts scored tasks only. Raises ConfigError for an id that is not there or an empty choice, InfraError for
+    a dataset that requires what it does not have, or has later.
+    """
     ids = [t.id for t in tasks]
     if len(set(ids)) < len(ids):
         twice = sorted({i for i in ids if ids.count(i) > 1})
@@ -91,12 +97,31 @@ def choose(tasks: list[Task], choice: BenchmarkChoice, selector: str) -> tuple[T
     if unknown:
         faults = [Fault(f"{selector} task {i!r}", "no such task", _did_you_mean(i, ids)) for i in unknown]
         raise ConfigError(f"{selector} has no such tasks", faults=faults)
-    chosen = [t for t in tasks if t.id in set(choice.tasks)] if choice.tasks else tasks
+    scored = [t for t in tasks if t.scored]
+    chosen = [t for t in scored if t.id in set(choice.tasks)] if choice.tasks else scored
     if choice.limit is not None:
         chosen = chosen[choice.limit[0] : choice.limit[1]]
     if not chosen:
-        raise ConfigError(f"no task of {selector} is left", hint=f"it has {len(tasks)} tasks, numbered from 0")
-    return tuple(chosen)
+        raise ConfigError(f"no task of {selector} is left", hint=f"it has {len(scored)} tasks, numbered from 0")
+    if not any(t.requires for t in chosen):
+        return tuple(chosen)
+    return _with_required(chosen, tasks, selector)
+
+
+def _with_required(chosen: list[Task], tasks: list[Task], selector: str) -> tuple[Task, ...]:
+    """The chosen tasks and all that they require, and so on."""
+    places = {t.id: place for place, t in enumerate(tasks)}
+    needed = {t.id for t in chosen}
+    waiting = list(chosen)
+    while waiting:
+        task = waiting.pop()
+        for name in task.requires:
+            if places.get(name, len(tasks)) >= places[task.id]:
+                raise InfraError(f"{selector}: task {task.id!r} requires {name!r}, which does not come before it")
+            if name not in needed:
+                needed.add(name)
+                waiting.append(tasks[places[name]])
+    return tuple(t for t in tasks if t.id in needed)
 
 
 def _did_you_mean(name: str, known: list[str]) -> str | None:
@@ -107,7 +132,7 @@ def _did_you_mean(name: str, known: list[str]) -> str | None:
 async def with_oracle_note(benchmark: Benchmark) -> Benchmark:
     """The benchmark with the reason why the oracle cannot play it, if it cannot."""
     gold = await benchmark.adapter.gold(benchmark.tasks[0])
-    if isinstance(gold, (GoldAnswer, GoldCalls)):
+    if isinstance(gold, PLAYABLE):
         return benchmark
     form = type(gold).__name__
     why = "its tasks have no gold" if gold is None else f"gold of the form {form} cannot be played yet"

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from attrs import define, field
 
 from evalcore.contracts import Bridge, CheckedProvider, Closable, Harness, HarnessVersion, Provider, Transform
-from evalcore.engine.arms import Vocabulary
+from evalcore.engine.arms import MODEL_AXES, Vocabulary
 from evalcore.engine.benchmarks import Benchmark
+from evalcore.engine.live import RoleModel
 from evalcore.engine.services import LocalServices
 from evalcore.engine.trial import Cell
 from evalcore.errors import ConfigError, Fault
@@ -17,6 +18,7 @@ from evalcore.values.arm import Arm, Owner
 from evalcore.values.descriptors import AxisInfo, BridgeInfo, HarnessInfo, ModelInfo, TransformInfo
 from evalcore.values.json import JSONValue
 from evalcore.values.study import Study
+from evalcore.values.task import Role
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.upstream import Upstream
 
@@ -70,7 +72,10 @@ class Parts:
 
     def content(self, axis: str, value: str) -> Mapping[str, str]:
         """Digests of the files behind an axis' value."""
-        return self.provider(value).content(value.partition("/")[2]) if axis == "model" else {}
+        if axis not in MODEL_AXES:
+            return {}
+        found = self.provider(value).content(value.partition("/")[2])
+        return found if axis == "model" else {f"{axis}.{name}": sha256 for name, sha256 in found.items()}
 
     async def close(self) -> None:
         """Close what was made, last made kinds first; benchmarks are closed by their plan."""
@@ -159,6 +164,7 @@ def make_cell(
     study: Study,
     parts: Parts,
     price: ModelPrice | None,
+    roles: Mapping[Role, RoleModel],
 ) -> Cell:
     """The parts of one benchmark × arm."""
     settings = owned(arm, "provider", parts.registry)
@@ -178,4 +184,6 @@ def make_cell(
         settings=settings,
         wire_server=parts.services.wire_server if info.wires == "http" else None,
         price=price,
+        roles=roles,
+        role_limits={role: choice.limits for role, choice in study.roles.items()},
     )

@@ -14,6 +14,7 @@ from evalcore.contracts import CheckedAdapter, Executes
 from evalcore.engine.arms import complete_arms
 from evalcore.engine.benchmarks import Benchmark, load_benchmark, selectors_of, with_oracle_note
 from evalcore.engine.parts import Parts, check_providers, check_transforms, close_all, make_cell, vocabulary
+from evalcore.engine.roles import check_roles, role_models
 from evalcore.engine.services import LocalServices
 from evalcore.engine.stamping import make_stamp
 from evalcore.engine.trial import Cell
@@ -62,6 +63,10 @@ class Plan:
                     for cell in cells:
                         yield cell, task, TrialKey(benchmark.selector, task.id, cell.arm.digest, repeat)
 
+    def role_models(self) -> list[str]:
+        """The models of users and judges."""
+        return sorted({role.model for cell in self.cells.values() for role in cell.roles.values()})
+
     def count(self) -> int:
         """How many trials there are."""
         sizes = {b.selector: len(b.tasks) for b in self.benchmarks}
@@ -71,7 +76,7 @@ class Plan:
         """The most that the run can use, from its limits; nothing is guessed."""
         found = {b.selector: (len(b.tasks) * self.study.repeats, b.stamp.limits) for b in self.benchmarks}
         trials = [(*found[selector], cell) for (selector, _), cell in self.cells.items()]
-        models = [(n, limits) for n, limits, cell in trials if cell.upstream is not None]
+        models = [(n, limits) for n, limits, cell in trials if cell.upstream is not None or cell.roles]
         notes = []
         tokens = _sum_or_none(n * limits.tokens if limits.tokens else None for n, limits in models)
         if tokens is None:
@@ -96,11 +101,15 @@ class Plan:
         bounds = [self.study.budget_usd] if self.study.budget_usd is not None else []
         dearest = 0.0
         for (selector, _), cell in self.cells.items():
+            priced = [role.price for role in cell.roles.values()]
             if cell.upstream is not None:
+                priced.append(cell.price)
+            if priced:
                 trials, tokens = limits[selector]
-                if cell.price is None or tokens is None:
+                known = [price.at_most(tokens) for price in priced if price is not None and tokens is not None]
+                if len(known) < len(priced):
                     return min(bounds, default=None)
-                dearest += trials * cell.price.at_most(tokens)
+                dearest += trials * max(known)
         return min([*bounds, dearest])
 
 
@@ -141,6 +150,7 @@ async def make_plan(
         adapter: object = benchmark.adapter
         if isinstance(adapter, CheckedAdapter):
             adapter.check(benchmark.tasks, arms)
+    notes = check_roles(benchmarks, arms, {n: i for n, (i, *_) in harnesses.items()}, parts) if to_run else []
     if any(a.harness == "oracle" for a in arms):
         benchmarks = [await with_oracle_note(b) for b in benchmarks]
     cells: dict[tuple[str, str], Cell] = {}
@@ -148,16 +158,18 @@ async def make_plan(
         for arm in arms:
             info, harness, _ = harnesses[arm.harness]
             if info.name != "oracle" or not benchmark.stamp.oracle_note:
+                roles = role_models(benchmark, arm, info, parts, prices)
                 cells[benchmark.selector, arm.digest] = make_cell(
-                    benchmark, arm, info, harness, study, parts, _price(arm, prices)
+                    benchmark, arm, info, harness, study, parts, _price(arm, prices), roles
                 )
-    notes = [f"oracle is not applicable to {b.selector}: {n}" for b in benchmarks if (n := b.stamp.oracle_note)]
+    notes += [f"oracle is not applicable to {b.selector}: {n}" for b in benchmarks if (n := b.stamp.oracle_note)]
     for cell in cells.values():
         agent: object = cell.harness
         if isinstance(agent, Executes):  # its file is read here, so that a bad one is told before anything runs
             agent.commands(cell.options)
     if not cells:
         raise ConfigError("nothing to run", hint=notes[0] if notes else None)
+    _check_roles_money(study, cells, prices)
     stamp = await make_stamp(study, run, arms, harnesses, benchmarks, registry, services, prices.as_json())
     return Plan(study, stamp, tuple(benchmarks), arms, cells, parts, tuple(notes))
 
@@ -178,11 +190,25 @@ def _check_money(study: Study, arms: tuple[Arm, ...], prices: PriceList) -> None
         return
     unknown = {a.model: prices.why(a.model, _address(a)) for a in arms if a.model and _price(a, prices) is None}
     if unknown:
-        told = "; ".join(f"no price is known for {model} ({why})" for model, why in unknown.items())
-        raise ConfigError(
-            f"a budget in dollars needs a bound on tokens as well: {told}",
-            hint=f"add `--max-tokens N` (per trial), or `tokens` under [limits]; or prices of your own: {PRICES}=FILE",
-        )
+        raise _money_needs_tokens(unknown)
+
+
+def _check_roles_money(study: Study, cells: Mapping[tuple[str, str], Cell], prices: PriceList) -> None:
+    """The same for the models of users and judges."""
+    if study.budget_usd is None or study.limits.tokens is not None:
+        return
+    roles = [role for cell in cells.values() for role in cell.roles.values()]
+    unknown = {role.model: prices.why(role.model) for role in roles if role.price is None}
+    if unknown:
+        raise _money_needs_tokens(unknown)
+
+
+def _money_needs_tokens(unknown: Mapping[str, str | None]) -> ConfigError:
+    told = "; ".join(f"no price is known for {model} ({why})" for model, why in unknown.items())
+    return ConfigError(
+        f"a budget in dollars needs a bound on tokens as well: {told}",
+        hint=f"add `--max-tokens N` (per trial), or `tokens` under [limits]; or prices of your own: {PRICES}=FILE",
+    )
 
 
 async def close_plan(plan: Plan) -> None:

@@ -46,7 +46,6 @@ def read_attempt(line: bytes) -> Attempt:
     """The attempt behind a line. Raises ValueError, KeyError or TypeError for a line that is none."""
     v = cast("dict[str, JSONValue]", loads(line))
     exit_, void, trace = v.get("exit"), v.get("void"), cast("list[JSONValue]", v["trace"])
-    usage = cast("dict[Role, JSONObject]", v.get("usage", {}))
     return Attempt(
         id=cast(str, v["id"]),
         key=TrialKey(cast(str, v["benchmark"]), cast(str, v["task"]), cast(str, v["arm"]), cast(int, v["repeat"])),
@@ -56,7 +55,7 @@ def read_attempt(line: bytes) -> Attempt:
         void=Void(**cast("dict[str, str]", void)) if void else None,  # type: ignore[arg-type]
         started=cast(str, v["started"]),
         wall_s=cast(float, v["wall_s"]),
-        usage={role: Usage(**u) for role, u in usage.items()},  # type: ignore[arg-type]
+        usage=_usages(v.get("usage")),
         tool_calls=cast(int, v["tool_calls"]),
         tool_errors=cast(int, v["tool_errors"]),
         trace=TraceRef(*trace),  # type: ignore[arg-type]
@@ -79,6 +78,10 @@ def grading_line(g: Grading) -> bytes:
         value["views"] = dict(v.views)
     if v.bounds is not None:
         value["bounds"] = list(v.bounds)
+    if g.usage:
+        value["usage"] = {role: _usage(usage) for role, usage in g.usage.items()}
+    if g.judge:
+        value["judge"] = list(g.judge)
     return dumps(value) + b"\n"
 
 
@@ -95,11 +98,23 @@ def read_grading(line: bytes) -> Grading:
         views=cast("dict[str, bool]", v.get("views", {})),
         bounds=None if bounds is None else (bounds[0], bounds[1]),
     )
-    return Grading(cast(str, v["attempt"]), verdict, cast(float, v["wall_s"]), cast("str | None", v.get("error")))
+    return Grading(
+        cast(str, v["attempt"]),
+        verdict,
+        cast(float, v["wall_s"]),
+        cast("str | None", v.get("error")),
+        _usages(v.get("usage")),
+        tuple(cast("list[JSONObject]", v.get("judge", ()))),
+    )
 
 
 def _present(**fields: JSONValue) -> JSONObject:
     return {k: v for k, v in fields.items() if v is not None}
+
+
+def _usages(value: JSONValue) -> dict[Role, Usage]:
+    found = cast("dict[Role, JSONObject]", value or {})
+    return {role: Usage(**usage) for role, usage in found.items()}  # type: ignore[arg-type]
 
 
 def _usage(usage: Usage) -> JSONObject:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from attrs import evolve, frozen
 
+from evalcore.contracts import Clock
 from evalcore.engine.benchmarks import Benchmark, grading_digest, load_benchmark
 from evalcore.engine.fault import UNCOUNTED
+from evalcore.engine.judging import Judge, replies_of
 from evalcore.engine.ledger import Ledger
 from evalcore.engine.plan import Plan, close_plan, make_plan
+from evalcore.engine.roles import model_of
 from evalcore.engine.runner import (
     DEFAULT_CONCURRENCY,
     FINISHING,
@@ -32,6 +36,7 @@ from evalcore.engine.store import (
     RunLock,
     TraceStore,
     create_run,
+    every_grading,
     lost_segments,
     read_attempts,
     read_gradings,
@@ -42,6 +47,7 @@ from evalcore.engine.store import (
 from evalcore.engine.study_file import parse_study
 from evalcore.errors import FatalInfraError, RefusedError
 from evalcore.plugins import Registry
+from evalcore.values.arm import Arm
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import Study
 from evalcore.values.trial import Attempt, Grading, TrialKey
@@ -99,7 +105,8 @@ async def resume(
 
 def _what_is_left(path: Path, allowed: float | None) -> RunBudget:
     """The budget after what the ledger says was spent; also how dear a call can be is known from there."""
-    priced = [u for a in read_attempts(path) for u in a.usage.values() if u.cost_usd is not None and u.calls]
+    used: Iterator[Attempt | Grading] = chain(read_attempts(path), every_grading(path))
+    priced = [u for one in used for u in one.usage.values() if u.cost_usd is not None and u.calls]
     costs = [(u.cost_usd or 0.0, u.calls) for u in priced]
     return RunBudget(allowed, sum(c for c, _ in costs), max((c / n for c, n in costs), default=0.0))
 
@@ -173,11 +180,12 @@ async def regrade(path: Path, registry: Registry) -> tuple[RunStamp, str, int]:
         services.blobs = FileBlobs(path)
         study, arm = study_of(stamp), stamp.arms[0].arm
         found = [await load_benchmark(b.selector, study, registry, services, arm) for b in stamp.benchmarks]
+        arms = {a.arm.digest: a.arm for a in stamp.arms}
         _refuse_other_tasks(stamp, found)
         grading = grading_digest(found)
         if grading != stamp.grading:
             write_grading_stamp(path, grading, {b.selector: b.stamp.grader_stamp for b in found})
-        count = await _regrade_all(path, grading, found)
+        count = await _regrade_all(path, grading, found, arms, services.clock)
     finally:
         await services.close()
         lock.release()
@@ -190,18 +198,22 @@ def _refuse_other_tasks(stamp: RunStamp, found: list[Benchmark]) -> None:
             raise RefusedError(f"run {stamp.run} cannot be regraded: the tasks of {old.selector} have changed")
 
 
-async def _regrade_all(path: Path, grading: str, found: list[Benchmark]) -> int:
-    """Grade side by side, and commit each verdict."""
-    tasks = {(b.selector, t.id): (b.grader, t) for b in found for t in b.tasks}
+async def _regrade_all(path: Path, grading: str, found: list[Benchmark], arms: Mapping[str, Arm], clock: Clock) -> int:
+    """Grade side by side, and commit each verdict. A judge's replies are those on record."""
+    tasks = {(b.selector, t.id): (b, t) for b in found for t in b.tasks}
+    replies = replies_of(every_grading(path))
     good = {g.attempt for g in read_gradings(path, grading) if g.verdict.outcome != "grader_error"}
     ledger, traces = Ledger(path, grading), TraceStore(path)
     slots = asyncio.Semaphore(FINISHING)
     count = 0
 
     async def one(attempt: Attempt) -> None:
-        grader, task = tasks[attempt.key.benchmark, attempt.key.task]
+        benchmark, task = tasks[attempt.key.benchmark, attempt.key.task]
+        model = model_of("judge", benchmark.info, arms[attempt.key.arm]) if replies else None
+        known = replies.get(attempt.id, ())
+        judge = Judge(model, None, attempt, clock, RunBudget(None), known) if model is not None else None
         try:
-            verdict = await grade_stored(traces, grader, task, attempt)
+            verdict = await grade_stored(traces, benchmark.grader, task, attempt, judge)
             if (
                 verdict.verdict.outcome != "grader_error" or attempt.id not in good
             ):  # a lost trace takes no verdict away
@@ -212,7 +224,7 @@ async def _regrade_all(path: Path, grading: str, found: list[Benchmark]) -> int:
     try:
         async with asyncio.TaskGroup() as group:
             for attempt in read_attempts(path):
-                if attempt.void is None:
+                if attempt.void is None and tasks[attempt.key.benchmark, attempt.key.task][1].scored:
                     count += 1
                     await slots.acquire()
                     group.create_task(one(attempt))
@@ -250,6 +262,7 @@ async def _carry_out(
         standing=standing,
         observers=_observers(registry),
         budget=budget,
+        replies=replies_of(every_grading(path)) if standing else {},
     )
     watcher = asyncio.ensure_future(options.watch(plan, runner.progress)) if options.watch else None
     try:

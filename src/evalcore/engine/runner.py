@@ -9,18 +9,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from evalcore.contracts import Clock, Grader
 from evalcore.engine.fault import MAX_ATTEMPTS, UNCOUNTED, backoff_s
+from evalcore.engine.judging import Judge
 from evalcore.engine.ledger import Ledger
 from evalcore.engine.plan import Plan
 from evalcore.engine.store import TraceStore
-from evalcore.engine.trial import Cell, Executed, deliverable_of, execute, grade
+from evalcore.engine.trial import Cell, Executed, deliverable_of, execute, grade, unbegun
 from evalcore.errors import ConfigError, EvalcoreError, FatalInfraError, InfraError
+from evalcore.values.json import JSONObject
 from evalcore.values.task import Task
 from evalcore.values.trace import TraceReader
-from evalcore.values.trial import Attempt, Grading, TrialKey, Verdict, Void
+from evalcore.values.trial import Attempt, Deliverable, Grading, TrialKey, Verdict, Void
 from evalcore.wires.meter import RunBudget
 
 StopReason: TypeAlias = Literal["done", "interrupted", "budget", "fatal"]
@@ -84,6 +86,7 @@ class Runner:
         standing: Mapping[TrialKey, Standing] | None = None,
         observers: tuple[Observer, ...] = (),
         budget: RunBudget | None = None,
+        replies: Mapping[str, tuple[JSONObject, ...]] | None = None,
     ) -> None:
         self._plan = plan
         self._run = run
@@ -94,6 +97,9 @@ class Runner:
         self._observers = observers
         self._budget = budget or RunBudget(plan.study.budget_usd)
         self._traces = TraceStore(run)
+        self._wanted = {b.selector: {name for t in b.tasks for name in t.requires} for b in plan.benchmarks}
+        self._left: dict[TrialKey, asyncio.Future[Deliverable | None]] = {}
+        self._replies = replies or {}
         self._work = self._todo()
         self._draining = False
         self._stopping = False
@@ -159,7 +165,7 @@ class Runner:
             standing = self._standing.get(key)
             if standing is None:
                 yield cell, task, key, Standing()
-            elif standing.graded:
+            elif standing.graded or (standing.executed is not None and not task.scored):
                 self.progress.done += 1
             elif standing.executed is not None or standing.voids < MAX_ATTEMPTS:
                 yield cell, task, key, standing
@@ -179,12 +185,25 @@ class Runner:
 
     async def _try(self, cell: Cell, task: Task, key: TrialKey, standing: Standing) -> None:
         """Attempts of one trial, up to the one that counts or the last void."""
+        try:
+            await self._attempts(cell, task, key, standing)
+        finally:
+            self._leave(key, None)  # where there was no result
+
+    async def _attempts(self, cell: Cell, task: Task, key: TrialKey, standing: Standing) -> None:
         number, voids = standing.attempts + 1, standing.voids
         seed = trial_seed(self._plan.study.seed, key)
+        required = await self._required(cell, task, key) if task.requires else {}
+        if isinstance(required, Void):
+            await self._give_up(cell, task, key, number, required)
+            return
         while True:
-            executed = await execute(cell, task, key, number, seed, self._clock, self._budget)
+            executed = await execute(cell, task, key, number, seed, self._clock, self._budget, required)
             void = executed.attempt.void
             if void is None:
+                if key.task in self._wanted[key.benchmark]:
+                    left = deliverable_of(executed.reader)
+                    self._leave(key, None if left is None else left[0])
                 await self._hand_over(cell, task, executed)
                 return
             self._tell(await self._ledger.executed(executed.attempt, executed.lines), None)
@@ -204,6 +223,14 @@ class Runner:
                 return
             number += 1
 
+    async def _give_up(self, cell: Cell, task: Task, key: TrialKey, number: int, void: Void) -> None:
+        """Put on record that a trial could not even begin."""
+        executed = unbegun(task, key, number, self._clock, void)
+        self._tell(await self._ledger.executed(executed.attempt, executed.lines), None)
+        self.progress.count(key, "void")
+        self._voids_left += 1
+        self.progress.done += 1
+
     async def _hand_over(self, cell: Cell, task: Task, executed: Executed) -> None:
         """Commit and grade beside the next trial: a slot is for agents, not for the disk. Waits if many are due."""
         await self._finishing_slots.acquire()
@@ -220,7 +247,12 @@ class Runner:
     async def _finish(self, cell: Cell, task: Task, executed: Executed) -> None:
         """Commit, grade, commit."""
         attempt = await self._ledger.executed(executed.attempt, executed.lines)
-        grading = await grade_recorded(cell.grader, task, attempt, executed.reader)
+        if not task.scored:
+            self.progress.done += 1
+            self._tell(attempt, None)
+            return
+        judge = self._judge(cell, attempt)
+        grading = await grade_recorded(cell.grader, task, attempt, executed.reader, judge)
         await self._ledger.graded(grading)
         self.progress.count(attempt.key, grading.verdict.outcome)
         self.progress.done += 1
@@ -228,10 +260,46 @@ class Runner:
 
     async def _grade_stored(self, cell: Cell, task: Task, attempt: Attempt) -> None:
         """Grade what an earlier process executed."""
-        grading = await grade_stored(self._traces, cell.grader, task, attempt)
+        grading = await grade_stored(self._traces, cell.grader, task, attempt, self._judge(cell, attempt))
         await self._ledger.graded(grading)
         self.progress.count(attempt.key, grading.verdict.outcome)
         self._tell(attempt, grading)
+
+    def _judge(self, cell: Cell, attempt: Attempt) -> Judge | None:
+        """Whom the grader may ask about this attempt; what was said of it before is not asked again."""
+        served = cell.roles.get("judge")
+        if served is None:
+            return None
+        known = self._replies.get(attempt.id, ())
+        seed = trial_seed(self._plan.study.seed, attempt.key)
+        return Judge(served.model, served, attempt, self._clock, self._budget, known, seed)
+
+    async def _required(self, cell: Cell, task: Task, key: TrialKey) -> dict[str, Deliverable] | Void:
+        """What the tasks before this one have left, waiting for those under way; or why there is nothing to go on."""
+        found: dict[str, Deliverable] = {}
+        for name in task.requires:
+            needed = evolve(key, task=name)
+            left = await self._result_of(needed)
+            if left is None:
+                return Void("required", f"task {name!r}, which it requires, has no result")
+            found[name] = left
+        return found
+
+    async def _result_of(self, key: TrialKey) -> Deliverable | None:
+        standing = self._standing.get(key)
+        if standing is not None and standing.executed is None and standing.voids >= MAX_ATTEMPTS:
+            return None
+        if standing is not None and standing.executed is not None:
+            left = deliverable_of(self._traces.of(standing.executed))
+            return None if left is None else left[0]
+        return await self._left.setdefault(key, asyncio.get_running_loop().create_future())
+
+    def _leave(self, key: TrialKey, left: Deliverable | None) -> None:
+        """Let those that require this trial go on; only those are told that there are."""
+        if key.task in self._wanted[key.benchmark]:
+            future = self._left.setdefault(key, asyncio.get_running_loop().create_future())
+            if not future.done():
+                future.set_result(left)
 
     def _stop_for(self, void: Void) -> None:
         if void.kind == "budget":
@@ -245,16 +313,20 @@ class Runner:
             observer(attempt, grading)
 
 
-async def grade_stored(traces: TraceStore, grader: Grader, task: Task, attempt: Attempt) -> Grading:
+async def grade_stored(
+    traces: TraceStore, grader: Grader, task: Task, attempt: Attempt, judge: Judge | None = None
+) -> Grading:
     """Grade an attempt that an earlier process executed."""
     try:
         reader = traces.of(attempt)
     except InfraError as error:
         return Grading(attempt.id, Verdict("grader_error"), 0.0, error.message)
-    return await grade_recorded(grader, task, attempt, reader)
+    return await grade_recorded(grader, task, attempt, reader, judge)
 
 
-async def grade_recorded(grader: Grader, task: Task, attempt: Attempt, reader: TraceReader) -> Grading:
+async def grade_recorded(
+    grader: Grader, task: Task, attempt: Attempt, reader: TraceReader, judge: Judge | None = None
+) -> Grading:
     """Grade from the trace alone, at once or years later: the same input, so the same verdict."""
     try:
         left = deliverable_of(reader)
@@ -262,7 +334,7 @@ async def grade_recorded(grader: Grader, task: Task, attempt: Attempt, reader: T
         return Grading(attempt.id, Verdict("grader_error"), 0.0, f"the trace cannot be read: {error}")
     if left is None:
         return Grading(attempt.id, Verdict("grader_error"), 0.0, "the trace holds no deliverable")
-    return await grade(grader, task, attempt, *left, reader)
+    return await grade(grader, task, attempt, *left, reader, judge)
 
 
 def trial_seed(seed: int, key: TrialKey) -> int:

@@ -151,6 +151,12 @@ def read_gradings(path: Path, grading: str) -> Iterator[Grading]:
     return _lines(file, read_grading, f"move {file.name} away; `evalcore resume {path}` grades the stored trials again")
 
 
+def every_grading(path: Path) -> Iterator[Grading]:
+    """Every verdict of every grading of a run."""
+    for file in sorted((path / "gradings").glob("*.jsonl")):
+        yield from read_gradings(path, file.stem)
+
+
 def write_grading_stamp(path: Path, grading: str, graders: Mapping[str, JSONObject]) -> None:
     """Keep beside a later grading what made it: each benchmark's grader stamp, by selector."""
     folder = path / "gradings"

@@ -6,34 +6,32 @@ Nothing here retries, schedules or writes to disk. Each stage takes and returns 
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from attrs import Factory, define, evolve, field, frozen
+from attrs import Factory, evolve, frozen
 
 from evalcore.contracts import (
     Adapter,
     Bridge,
     Clock,
-    Episode,
     Grader,
     Harness,
     Job,
-    JudgeReplies,
     OpenTrial,
     Tools,
     Transform,
 )
+from evalcore.engine.dialogue import converse, driver_of
 from evalcore.engine.fault import as_infra, decide, void_of
+from evalcore.engine.judging import Judge
+from evalcore.engine.live import LiveTrial, RoleModel, channel_of
 from evalcore.errors import AgentError, EvalcoreError, InfraError
 from evalcore.process.bounded import HungError, bounded
 from evalcore.values.arm import Arm
 from evalcore.values.json import JSONObject, JSONValue
-from evalcore.values.task import Assignment, Call, Gold, Limits, Task
+from evalcore.values.task import Assignment, Call, Limits, Role, Task
 from evalcore.values.trace import TraceReader, tool_calls
 from evalcore.values.trial import (
     RESULTS,
@@ -44,6 +42,7 @@ from evalcore.values.trial import (
     Exit,
     Grading,
     HarnessExit,
+    Provenance,
     TraceRef,
     TrialKey,
     Verdict,
@@ -84,34 +83,9 @@ class Cell:
     settings: Mapping[str, JSONValue] = Factory(dict)  # the arm's provider-owned axes
     wire_server: Callable[[], Awaitable[WireServer]] | None = None  # None: the harness takes its wires in memory
     price: ModelPrice | None = None  # of the arm's model; None: not known
-
-
-@define
-class LiveTrial:
-    """One attempt while it is open; what bridges and adapters see of it."""
-
-    key: TrialKey
-    attempt: int
-    task: Task
-    arm: Arm
-    assignment: Assignment
-    limits: Limits
-    recorder: AttemptRecorder
-    seed: int
-    episodes: list[Episode] = field(factory=list)
-    exit: HarnessExit | None = None
-    _workdir: Path | None = None
-
-    def workdir(self) -> Path:
-        """A folder of the trial's own, made when first asked for and removed at the end."""
-        if self._workdir is None:
-            self._workdir = Path(tempfile.mkdtemp(prefix="evalcore-"))
-        return self._workdir
-
-    def remove_workdir(self) -> None:
-        """Remove the folder, if it was made."""
-        if self._workdir is not None:
-            shutil.rmtree(self._workdir, ignore_errors=True)
+    roles: Mapping[Role, RoleModel] = Factory(dict)  # who speaks for the roles other than the agent's
+    role_limits: Mapping[Role, Limits] = Factory(dict)  # the study's
+    provenance: Provenance = "live"
 
 
 @frozen
@@ -124,15 +98,25 @@ class Executed:
 
 
 async def execute(
-    cell: Cell, task: Task, key: TrialKey, number: int, seed: int, clock: Clock, budget: RunBudget
+    cell: Cell,
+    task: Task,
+    key: TrialKey,
+    number: int,
+    seed: int,
+    clock: Clock,
+    budget: RunBudget,
+    required: Mapping[str, Deliverable] | None = None,
 ) -> Executed:
-    """Run one attempt. What is not its doing comes back as a void attempt, also cancellation (`interrupted`)."""
+    """Run one attempt. What is not its doing comes back as a void attempt, also cancellation (`interrupted`).
+
+    `required` is what the tasks that this one requires have left, by their id.
+    """
     recorder = AttemptRecorder(clock)
     meter = Meter(budget)
     started = clock.now()
     outcome: Exit | Void
     try:
-        outcome = await _line(cell, task, key, number, seed, recorder, meter)
+        outcome = await _line(cell, task, key, number, seed, recorder, meter, required or {})
     except Exception as error:  # noqa: BLE001 - whatever it is: it must end up in the ledger, as a void
         outcome = void_of(meter.failure or error)
     except asyncio.CancelledError:
@@ -153,24 +137,46 @@ async def execute(
         tool_calls=meter.tool_calls,
         tool_errors=meter.tool_errors,
         trace=NOWHERE,
+        provenance=cell.provenance,
         flags=task.flags,
     )
     return Executed(attempt, recorder.lines(), recorder.reader())
 
 
+def unbegun(task: Task, key: TrialKey, number: int, clock: Clock, void: Void) -> Executed:
+    """The attempt of a trial that could not begin."""
+    recorder = AttemptRecorder(clock)
+    recorder.record("void", kind=void.kind, message=void.message)
+    recorder.seal()
+    attempt = Attempt(
+        f"{key}/{number}", key, task.digest, number, None, void, clock.now(), 0.0, {}, 0, 0, NOWHERE, flags=task.flags
+    )
+    return Executed(attempt, recorder.lines(), recorder.reader())
+
+
 async def _line(
-    cell: Cell, task: Task, key: TrialKey, number: int, seed: int, recorder: AttemptRecorder, meter: Meter
+    cell: Cell,
+    task: Task,
+    key: TrialKey,
+    number: int,
+    seed: int,
+    recorder: AttemptRecorder,
+    meter: Meter,
+    required: Mapping[str, Deliverable],
 ) -> Exit | Void:
     """The straight line itself. Who opens closes, on every path."""
     assignment = await _stage("assign", _assigned(cell, task))
     limits = with_wall(assignment.limits.stricter(cell.limits))
-    meter.bind(limits, {role: spec.limits for role, spec in assignment.roles.items()})
-    trial = LiveTrial(key, number, task, cell.arm, assignment, limits, recorder, seed)
+    meter.bind(limits, _role_limits(cell, assignment))
+    trial = LiveTrial(
+        key, number, task, cell.arm, assignment, limits, recorder, meter, seed, cell.control, cell.roles, required
+    )
     _record_start(trial)
     try:
+        if cell.control:
+            trial.gold = await _stage("gold", cell.adapter.gold(task))
         wires = await _stage("open", _open(cell, trial, meter))
-        gold = await _stage("gold", cell.adapter.gold(task)) if cell.control else None
-        outcome = await _run(cell, trial, meter, wires, gold)
+        outcome = await _run(cell, trial, meter, wires)
         if isinstance(outcome, Void):
             return outcome
         deliverable = await _stage("capture", cell.adapter.capture(trial))
@@ -180,6 +186,12 @@ async def _line(
         return outcome
     finally:
         await _close(trial)
+
+
+def _role_limits(cell: Cell, assignment: Assignment) -> dict[Role, Limits]:
+    """Each role's own bounds: the stricter of the benchmark's and the study's."""
+    own = {role: spec.limits for role, spec in assignment.roles.items()}
+    return own | {role: limits.stricter(own.get(role, Limits())) for role, limits in cell.role_limits.items()}
 
 
 def with_wall(limits: Limits) -> Limits:
@@ -220,7 +232,7 @@ def _record_start(trial: LiveTrial) -> None:
     )
 
 
-async def _open(cell: Cell, trial: LiveTrial, meter: Meter) -> tuple[Tools, ...]:
+async def _open(cell: Cell, trial: LiveTrial, meter: Meter) -> tuple[RecordedTools, ...]:
     """Open an episode per bridge and put the tool wire before each."""
     wires: list[RecordedTools] = []
     for spec in trial.assignment.bridges:
@@ -241,9 +253,10 @@ def _refuse_collisions(wires: Sequence[RecordedTools]) -> None:
             owner[spec.name] = wire.bridge
 
 
-async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[Tools, ...], gold: Gold | None) -> Exit | Void:
+async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[RecordedTools, ...]) -> Exit | Void:
     """Let the harness work, within the trial's time, and decide how it ended."""
     channel = _channel(cell, trial, meter)
+    driver = driver_of(trial.episodes)
     job = Job(
         messages=trial.assignment.messages,
         tools=wires,
@@ -251,13 +264,14 @@ async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[Tools, .
         options=cell.options,
         limits=trial.limits,
         workdir=trial.workdir,
-        gold=gold,
+        gold=trial.gold,
         seed=trial.seed,
     )
     claim: HarnessExit | None = None
     failure: BaseException | None = None
     doors = await _stage("wires", _open_doors(cell, trial, wires, channel)) if cell.wire_server else []
-    task = asyncio.ensure_future(_contained(cell.harness.run(job), meter))
+    work = cell.harness.run(job) if driver is None else converse(cell.harness, job, driver, trial, wires)
+    task = asyncio.ensure_future(_contained(work, meter))
     try:
         out_of_time = not await _finished(task, trial.limits.wall_s, meter)
     finally:
@@ -266,14 +280,14 @@ async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[Tools, .
     if task.done() and not task.cancelled():
         failure = task.exception()
         claim = None if failure else task.result()
-    trial.exit = claim
+    trial.exit = claim or trial.exit  # of a dialogue that was cut off, what the agent said last
     outcome = decide(meter, claim, failure, out_of_time)
     _record_exit(trial.recorder, claim, outcome)
     return outcome
 
 
 async def _open_doors(
-    cell: Cell, trial: LiveTrial, wires: tuple[Tools, ...], channel: MemoryChannel | None
+    cell: Cell, trial: LiveTrial, wires: Sequence[Tools], channel: MemoryChannel | None
 ) -> list[Door]:
     """Put the wires where a harness that wants them over HTTP finds them."""
     assert cell.wire_server is not None
@@ -323,19 +337,8 @@ async def _finished(task: asyncio.Future[HarnessExit], wall_s: float | None, met
 def _channel(cell: Cell, trial: LiveTrial, meter: Meter) -> MemoryChannel | None:
     if cell.upstream is None or cell.arm.model is None:
         return None
-    return MemoryChannel(
-        "agent",
-        cell.arm.model,
-        cell.upstream,
-        cell.parameters,
-        trial.recorder,
-        meter,
-        trial.key,
-        trial.attempt,
-        trial.seed,
-        cell.settings,
-        cell.price,
-    )
+    served = RoleModel(cell.arm.model, cell.upstream, cell.parameters, cell.settings, cell.price)
+    return channel_of("agent", served, trial.recorder, meter, trial.key, trial.attempt, trial.seed)
 
 
 def _record_exit(recorder: AttemptRecorder, claim: HarnessExit | None, outcome: Exit | Void) -> None:
@@ -373,7 +376,7 @@ async def grade(
     deliverable: Deliverable,
     evidence: Evidence,
     reader: TraceReader,
-    judge: JudgeReplies | None = None,
+    judge: Judge | None = None,
 ) -> Grading:
     """The native grader's verdict; its failure is a grader_error, never a failed task. Only cancellation is raised."""
     began = time.perf_counter()
@@ -387,7 +390,8 @@ async def grade(
         fault = text_of(error) if isinstance(error, EvalcoreError) else f"{type(error).__name__}: {text_of(error)}"
     fault = fault or _no_verdict(verdict)
     given = verdict if isinstance(verdict, Verdict) and fault is None else Verdict("grader_error")
-    return Grading(attempt.id, given, round(time.perf_counter() - began, 6), fault)
+    said = (judge.usage, tuple(judge.replies)) if judge is not None else ({}, ())
+    return Grading(attempt.id, given, round(time.perf_counter() - began, 6), fault, *said)
 
 
 def _no_verdict(verdict: object) -> str | None:

@@ -21,7 +21,8 @@ from xml.etree import ElementTree as ET
 
 from attrs import frozen
 
-from evalcore.engine.store import read_attempts, read_gradings
+from evalcore.engine.store import read_stamp
+from evalcore.report.load import judged
 from evalcore.report.model import Cell, Exclusion, MetricValue, Report
 from evalcore.report.words import plural, safe
 from evalcore.values.trial import RESULTS, SUCCESSES, Attempt, Grading, Outcome
@@ -48,8 +49,7 @@ class TaskTrial:
 
 def read_trials(run: Path, grading: str) -> dict[Place, dict[str, list[TaskTrial]]]:
     """Every trial of a run by cell and task, from its ledgers. Raises ConfigError for a broken line."""
-    verdicts = {g.attempt: g for g in read_gradings(run, grading)}
-    return by_task((attempt, verdicts.get(attempt.id)) for attempt in read_attempts(run))
+    return by_task(judged(run, read_stamp(run), grading))
 
 
 def by_task(pairs: Iterable[tuple[Attempt, Grading | None]]) -> dict[Place, dict[str, list[TaskTrial]]]:

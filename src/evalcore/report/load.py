@@ -18,6 +18,7 @@ from evalcore.report.sides import Side, SideBuilder, choose_arm
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.faults import nearest
 from evalcore.values.stamp import RunStamp
+from evalcore.values.trial import Attempt, Grading
 
 
 def load_report(path: Path, grading: str | None = None, metrics: Sequence[tuple[MetricInfo, Metric]] = ()) -> Report:
@@ -29,9 +30,8 @@ def load_report(path: Path, grading: str | None = None, metrics: Sequence[tuple[
     chosen = choose_grading(path, stamp, grading)
     builder = ReportBuilder(_graded_by(path, stamp, chosen), metrics)
     with _no_collector():
-        verdicts = {g.attempt: g for g in read_gradings(path, chosen)}
-        for attempt in read_attempts(path):
-            builder.add(attempt, verdicts.pop(attempt.id, None))
+        for attempt, verdict in judged(path, stamp, chosen):
+            builder.add(attempt, verdict)
     return builder.finish()
 
 
@@ -41,10 +41,24 @@ def load_side(path: Path, arm: str | None = None, grading: str | None = None) ->
     chosen = choose_grading(path, stamp, grading)
     builder = SideBuilder(_graded_by(path, stamp, chosen), choose_arm(stamp, arm))
     with _no_collector():
-        verdicts = {g.attempt: g for g in read_gradings(path, chosen)}
-        for attempt in read_attempts(path):
-            builder.add(attempt, verdicts.pop(attempt.id, None))
+        for attempt, verdict in judged(path, stamp, chosen):
+            builder.add(attempt, verdict)
     return builder.finish()
+
+
+def judged(path: Path, stamp: RunStamp, grading: str) -> Iterator[tuple[Attempt, Grading | None]]:
+    """Every attempt that may count, with its verdict; what its judge used is put beside what its other roles did.
+
+    Tasks that run only because others require them are left out.
+    """
+    unscored = {(b.selector, task) for b in stamp.benchmarks for task in b.unscored}
+    verdicts = {g.attempt: g for g in read_gradings(path, grading)}
+    for attempt in read_attempts(path):
+        if not unscored or (attempt.key.benchmark, attempt.key.task) not in unscored:
+            verdict = verdicts.pop(attempt.id, None)
+            if verdict is not None and verdict.usage:
+                attempt = evolve(attempt, usage={**attempt.usage, **verdict.usage})
+            yield attempt, verdict
 
 
 @contextmanager

@@ -16,10 +16,11 @@ from evalcore.contracts import Episode, ToolkitHandle, ToolResult, text_result
 from evalcore.errors import InfraError, ToolkitError
 from evalcore.values.arm import Arm
 from evalcore.values.json import JSONObject, JSONValue, exact_text
-from evalcore.values.task import Assignment, Role, Task, ToolSpec
+from evalcore.values.task import Assignment, Gold, Role, Task, ToolSpec
 from evalcore.values.trial import (
     Attempt,
     BlobRef,
+    Deliverable,
     Exit,
     ExitKind,
     Grading,
@@ -122,12 +123,25 @@ class FakeTrial:
     exit: HarnessExit | None = None
     episodes: list[Episode] = field(factory=list)
     recorder: AttemptRecorder = field(factory=lambda: AttemptRecorder(FakeClock()))
+    control: bool = False
+    gold: Gold | None = None
+    required: Mapping[str, Deliverable] = field(factory=dict)
+    replies: dict[Role, list[JSONObject]] = field(factory=dict)  # what `complete` answers, in order
+    asked: list[tuple[Role, JSONObject]] = field(factory=list)  # and what it was asked
     _folder: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def key(self) -> TrialKey:
         """The first repeat of the task."""
         return TrialKey("conformance", self.task.id, self.arm.digest, 1)
+
+    async def complete(self, role: Role, body: JSONObject) -> JSONObject:
+        """The next of the role's `replies`. Raises InfraError when there is none left."""
+        self.asked.append((role, body))
+        replies = self.replies.get(role)
+        if not replies:
+            raise InfraError(f"{role}: {NOTHING_MORE}")
+        return replies.pop(0)
 
     def workdir(self) -> Path:
         """A folder of the trial's own, made when first asked for; `close` removes it."""

@@ -71,7 +71,8 @@ async def play(
 ) -> Played:
     """Let a harness work on a task, without a model, and grade what it leaves. The harness gets the gold.
 
-    Raises InfraError where the attempt is void: whatever is wrong then is no agent's doing.
+    The tasks that it requires are played before. Raises InfraError where the attempt is void: whatever is wrong then is
+    no agent's doing.
     """
     cell = Cell(
         benchmark="conformance",
@@ -87,11 +88,21 @@ async def play(
         control=True,
     )
     key = TrialKey("conformance", task.id, arm.digest, 1)
-    done = await execute(cell, task, key, 1, 0, clock or services.clock, RunBudget(None))
+    required: dict[str, Deliverable] = {}
+    if task.requires:
+        known = {t.id: t for t in await load(adapter)}
+        for name in task.requires:
+            before = await play(
+                adapter, grader, known[name], harness, registry=registry, services=services, arm=arm, options=options
+            )
+            required[name] = before.deliverable
+    done = await execute(cell, task, key, 1, 0, clock or services.clock, RunBudget(None), required)
     left = deliverable_of(done.reader)
     if left is None:
         void = done.attempt.void
         raise InfraError(f"the attempt at {task.id!r} is void: {void.message if void else 'nothing was captured'}")
+    if not task.scored:
+        return Played(done.attempt, *left, done.reader, Grading(done.attempt.id, Verdict("ungraded"), 0.0))
     return Played(done.attempt, *left, done.reader, await grade(grader, task, done.attempt, *left, done.reader))
 
 

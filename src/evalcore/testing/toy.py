@@ -1,7 +1,8 @@
 """A toy benchmark: look up the weather of a city and repeat it. Needs no toolkit, no data and no network.
 
 Register this module in a `Registry`, or name it as a plugin's entry point. `toy-weather:N` has N tasks (24 by default);
-`toy-dialogues` has gold that the oracle cannot play, `toy-open` has none; grading `toy-slow` takes a while, for tests
+`toy-patches` has gold that the oracle cannot play, `toy-open` has none; `toy-dialogues` and its kin (`toy_dialogue`)
+take several turns; grading `toy-slow` takes a while, for tests
 that stop a run in the middle of it.
 """
 
@@ -14,7 +15,8 @@ from typing import Final
 from evalcore.contracts import JudgeReplies, OpenTrial, Selector, Services
 from evalcore.engine.trial import standard_deliverable
 from evalcore.errors import ConfigError
-from evalcore.hookspecs import AdapterInfo, GraderInfo, hookimpl
+from evalcore.hookspecs import AdapterInfo, BridgeInfo, GraderInfo, hookimpl
+from evalcore.testing.toy_dialogue import DIALOGUES
 from evalcore.values.arm import Arm
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import (
@@ -24,7 +26,7 @@ from evalcore.values.task import (
     Dataset,
     Gold,
     GoldCalls,
-    GoldDialogue,
+    GoldPatch,
     Limits,
     Message,
     Task,
@@ -42,7 +44,8 @@ def evalcore_adapters() -> list[AdapterInfo]:
     factory = "evalcore.testing.toy:ToyAdapter"
     return [
         AdapterInfo("toy-weather", "look up a city's weather (toy)", factory, takes_parameter="number of tasks"),
-        AdapterInfo("toy-dialogues", "a toy whose gold is a dialogue", factory, parameters={"gold": "dialogue"}),
+        AdapterInfo("toy-patches", "a toy whose gold is a patch", factory, parameters={"gold": "patch"}),
+        *DIALOGUES,
         AdapterInfo(
             "toy-open", "a toy without gold", factory, parameters={"gold": "none"}, floor_note="the floor is 0 %"
         ),
@@ -57,9 +60,18 @@ def evalcore_adapters() -> list[AdapterInfo]:
 
 
 @hookimpl
+def evalcore_bridges() -> list[BridgeInfo]:
+    """Somebody to talk to."""
+    return [BridgeInfo("toy-talk", "a toy's dialogue", "evalcore.testing.toy_dialogue:TalkBridge")]
+
+
+@hookimpl
 def evalcore_graders() -> list[GraderInfo]:
-    """The toy grader."""
-    return [GraderInfo("toy", "the answer names the weather of the city", "evalcore.testing.toy:ToyGrader")]
+    """The toy graders."""
+    return [
+        GraderInfo("toy", "the answer names the weather of the city", "evalcore.testing.toy:ToyGrader"),
+        GraderInfo("toy-talk", "each city was looked up in its turn", "evalcore.testing.toy_dialogue:TalkGrader"),
+    ]
 
 
 def weather_of(city: str) -> str:
@@ -111,8 +123,8 @@ class ToyAdapter:
 
     async def gold(self, task: Task) -> Gold | None:
         """Look it up, repeat it."""
-        if self._gold == "dialogue":
-            return GoldDialogue((), ())
+        if self._gold == "patch":
+            return GoldPatch("")
         if self._gold == "none":
             return None
         call = Call("get_weather", {"city": task.data["city"]})

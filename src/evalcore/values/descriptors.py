@@ -9,6 +9,7 @@ from attrs import Factory, field, frozen, validators
 
 from evalcore.values.arm import Owner
 from evalcore.values.json import JSONValue
+from evalcore.values.task import Role
 from evalcore.values.toolkit import ToolkitSpec
 
 AxisType: TypeAlias = Literal["text", "integer", "number", "boolean", "file"]
@@ -37,6 +38,8 @@ class AdapterInfo(Descriptor):
     toolkits: tuple[str, ...] = ()
     context_tokens: int | None = None  # the context that a model needs at least
     floor_note: str = ""  # what the scorecard says about an agent that does nothing
+    roles: Mapping[Role, str] = Factory(dict)  # other roles that its trials have -> the model that upstream gives them
+    tools_change: bool = False  # in the course of a trial
 
 
 @frozen

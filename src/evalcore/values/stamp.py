@@ -9,7 +9,7 @@ from attrs import Factory, frozen
 
 from evalcore.values.arm import Arm
 from evalcore.values.json import JSONObject, JSONValue
-from evalcore.values.task import Dataset, Limits
+from evalcore.values.task import Dataset, Limits, Role
 
 RUN_SCHEMA: Final = "evalcore.run/1"
 
@@ -46,6 +46,8 @@ class BenchmarkStamp:
     floor_note: str = ""
     of_tasks: int = 0  # how many the selector has in all
     oracle_note: str = ""  # why the oracle control does not run here, if it does not
+    roles: Mapping[Role, str] = Factory(dict)  # other roles that its trials have -> the model that upstream gives them
+    unscored: tuple[str, ...] = ()  # tasks that run because others require them, and are never counted
     cluster_of: Mapping[str, str] = Factory(dict)  # task -> cluster, for the tasks that are not their own
 
 

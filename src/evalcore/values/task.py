@@ -44,6 +44,7 @@ class Task:
     cluster: str = field(default="")  # tasks that share a cause; the task itself if the benchmark says nothing
     requires: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()  # known defects of the upstream task; the verdict stands all the same
+    scored: bool = True  # False: it runs only because others require it, and is never counted
     digest: str = field(init=False, repr=False)  # covers everything the agent or the grader sees
 
     def __attrs_post_init__(self) -> None:
@@ -85,10 +86,14 @@ class GoldCalls:
 
 @frozen
 class GoldDialogue:
-    """A playbook per role: what the agent and the simulated user do and say."""
+    """A playbook per role: what the agent and the simulated user do and say.
+
+    `agent` holds an object per turn, `{"calls": [{"name": …, "arguments": …}, …], "answer": "…"}`; what `user` holds is
+    between the benchmark's adapter and its driver.
+    """
 
     agent: tuple[JSONObject, ...]
-    user: tuple[JSONObject, ...]
+    user: tuple[JSONObject, ...] = ()
 
 
 @frozen
@@ -106,6 +111,8 @@ class GoldScript:
 
 
 Gold: TypeAlias = GoldAnswer | GoldCalls | GoldDialogue | GoldPatch | GoldScript
+Playable: TypeAlias = GoldAnswer | GoldCalls | GoldDialogue
+PLAYABLE = (GoldAnswer, GoldCalls, GoldDialogue)  # the forms that the oracle plays
 
 
 @frozen

@@ -12,6 +12,9 @@ model.error     role, call, kind, message
 tool.call       call, tool, arguments (or `raw`, where they were no JSON), bridge
 tool.result     call, error, content (and `structured`), wall_s, queue_s
 env.*           what the environment itself did
+dialogue.turn   turn, messages; `tools` (their names) where they changed
+dialogue.reply  turn, claim, answer
+dialogue.end    reason, limit, fault
 wire.*          of the HTTP form only: client (revision, client, streaming), refused (status), cut, mended
 harness.exit    claim, answer, exit_code, evidence
 deliverable, evidence

@@ -148,9 +148,14 @@ class Attempt:
 
 @frozen
 class Grading:
-    """One line of gradings/<digest>.jsonl: an attempt's verdict. `error` says why, for a grader_error."""
+    """One line of gradings/<digest>.jsonl: an attempt's verdict. `error` says why, for a grader_error.
+
+    `judge` holds what a judge model replied, `{"model", "request" (its digest), "reply"}` each; `usage` what was paid.
+    """
 
     attempt: str
     verdict: Verdict
     wall_s: float
     error: str | None = None
+    usage: Mapping[Role, Usage] = Factory(dict)
+    judge: tuple[JSONObject, ...] = ()

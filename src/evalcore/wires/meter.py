@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NoReturn
 
 from evalcore.errors import (
     AgentError,
@@ -111,7 +111,7 @@ class Meter:
     """Counts and bounds of one attempt. `limit` and `failure` are what the engine decides the exit from."""
 
     __slots__ = (
-        "_apart", "_begun", "_budget", "_closed", "_limits", "_role_limits",
+        "_apart", "_begun", "_budget", "_closed", "_limits", "_role_limits", "_turn_ends",
         "failure", "limit", "roles", "tool_calls", "tool_errors",
     )  # fmt: skip
 
@@ -122,6 +122,7 @@ class Meter:
         self._budget = budget
         self._begun: dict[Role, int] = {}  # model calls, also those that run or failed
         self._closed = False
+        self._turn_ends: int | None = None  # the agent's model calls after which its turn is over
         self.roles: dict[Role, RoleUse] = {}
         self.tool_calls = 0
         self.tool_errors = 0
@@ -139,6 +140,10 @@ class Meter:
         self._role_limits = roles
         self._apart = frozenset(role for role, own in roles.items() if own.tokens is not None)
 
+    def begin_turn(self, model_calls: int | None) -> None:
+        """A new turn of a dialogue, in which the agent may ask its model so often. None is no bound."""
+        self._turn_ends = None if model_calls is None else self._begun.get("agent", 0) + model_calls
+
     def unanswered(self) -> bool:
         """Whether a model was asked, and never answered at all."""
         return any(self._begun.values()) and not self.roles
@@ -154,6 +159,8 @@ class Meter:
         """
         self._check_open()
         begun, own = self._begun.get(role, 0), self._role_limits.get(role)
+        if self._turn_ends is not None and role == "agent" and begun >= self._turn_ends:
+            self.stop(LimitReached("model_calls", self._turn_ends))
         if own is not None:
             use = self.roles.get(role) or RoleUse()
             self._check_use(own, begun, use.input + use.output, use.cost)
@@ -182,7 +189,7 @@ class Meter:
         self.tool_calls += 1
         return self.tool_calls
 
-    def stop(self, limit: LimitReached) -> None:
+    def stop(self, limit: LimitReached) -> NoReturn:
         """Note that a limit was reached, and raise it."""
         self.limit = self.limit or limit
         raise limit

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evalcore.contracts import Episode, InputRequired, ToolResult, text_result
-from evalcore.errors import AgentError, InfraError
+from evalcore.errors import AgentError, InfraError, LimitReached
 from evalcore.process.bounded import HungError, bounded
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import ToolSpec
@@ -28,12 +28,18 @@ class RecordedTools:
         self._recorder = recorder
         self._meter = meter
         self._turn = asyncio.Lock()
-        self._specs = tuple(episode.tools())
+        self._specs: tuple[ToolSpec, ...] = ()
+        self._names: set[str] = set()
+        self.relist()
+
+    def relist(self) -> None:
+        """Offer what the episode offers now. Raises InfraError for a name that is there twice."""
+        self._specs = tuple(self._episode.tools())
         self._names = {spec.name for spec in self._specs}
         if len(self._names) < len(self._specs):
             names = [spec.name for spec in self._specs]
             twice = sorted({n for n in names if names.count(n) > 1})
-            raise InfraError(f"bridge {bridge!r} offers {', '.join(map(repr, twice))} more than once")
+            raise InfraError(f"bridge {self.bridge!r} offers {', '.join(map(repr, twice))} more than once")
 
     def list(self) -> Sequence[ToolSpec]:
         """The tools on offer."""
@@ -52,6 +58,8 @@ class RecordedTools:
                 result = await bounded(self._episode.call(name, arguments), CALL_S)
                 if not isinstance(result, (ToolResult, InputRequired)):
                     raise TypeError(f"answered {type(result).__name__}, no ToolResult")
+            except LimitReached as error:  # the environment's own rules have an end
+                self._meter.stop(error)
             except AgentError:  # the call itself broke the contract
                 raise
             except HungError as error:

@@ -19,7 +19,7 @@ from evalcore.testing.suite.base import Conformance
 from evalcore.testing.suite.checks import HOSTILE_TEXTS, HOSTILE_VALUES, record_fault
 from evalcore.values.descriptors import GraderInfo, ToolkitInfo
 from evalcore.values.json import JSONObject, JSONValue, canonical
-from evalcore.values.task import Call, GoldAnswer, GoldCalls, Task
+from evalcore.values.task import PLAYABLE, Call, Task
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import RESULTS, SUCCESSES, Deliverable, Evidence, Outcome, Verdict
 
@@ -155,10 +155,10 @@ class _Nobody:
 
 async def _played(adapter: Adapter, registry: Registry, services: LocalServices, count: int) -> list[GraderCase]:
     cases = []
-    for task in spread(await load(adapter), count):
+    for task in spread([t for t in await load(adapter) if t.scored], count):
         gold = await adapter.gold(task)
         for harness in (OracleHarness(), NoopHarness()):
-            if isinstance(harness, OracleHarness) and not isinstance(gold, (GoldAnswer, GoldCalls)):
+            if isinstance(harness, OracleHarness) and not isinstance(gold, PLAYABLE):
                 continue
             left = await play(adapter, _Nobody(), task, harness, registry=registry, services=services)
             cases.append(GraderCase(task, left.deliverable, None, left.evidence, left.trace))
