@@ -23,6 +23,7 @@ from evalcore.values.json import JSONObject
 from evalcore.values.study import BenchmarkChoice, RoleChoice, Study
 from evalcore.values.task import Limits
 from evalcore.values.trial import Attempt, HarnessExit
+from tests.oracles import ROOT
 
 SEEN: list[list[tuple[str, str]]] = []  # the messages of each run of `Forgetful`
 
@@ -432,3 +433,27 @@ def test_the_report_has_the_usage_of_every_role(folder: Path) -> None:
     asyncio.run(carry_out(folder, "toy-users", arms, choices=ONE))
     (cell,) = load_report(folder / "r").cells
     assert {role: used.usage.input for role, used in cell.usage.items()} == {"agent": 40, "user": 21, "judge": 5}
+
+
+def test_an_agent_process_is_run_once_a_turn_and_finds_the_new_tools(folder: Path) -> None:
+    (folder / "agent.toml").write_text(
+        "".join(
+            f"[[reply]]\nmatch = {{ call = {call} }}\n{what}\n"
+            for call, what in enumerate(
+                (
+                    'tool_calls = [{ name = "look_bern", arguments = { city = "Bern" } }]',
+                    'text = "fine"',
+                    'tool_calls = [{ name = "look_oslo", arguments = { city = "Oslo" } }]',
+                    'text = "fine, too"',
+                ),
+                start=1,
+            )
+        )
+    )
+    agent = {**SCRIPTED, "harness": "command", "agent": str(ROOT / "examples" / "agents" / "plain-http.toml")}
+    asyncio.run(carry_out(folder, "toy-late", {"c": agent}, choices={"toy-late": ONE["toy-users"]}))
+
+    assert outcomes(folder) == ["pass"]
+    told = [r["messages"][-1]["content"] for r in _requests(folder)[::2]]  # type: ignore[index, call-overload]
+    history = 'assistant: [called look_bern({"city":"Bern"})]\n[result: Bern: fine]\nfine'
+    assert str(told[1]).endswith(f"{history}\n\nuser: Weather of Oslo?")
