@@ -7,6 +7,7 @@ EvalcoreError
 ├── RefusedError           two things that may not be compared, or a run that is no longer itself   exit 3
 ├── InfraError             the machine, the network, the provider: never the agent's fault          exit 4
 │   ├── FatalInfraError    the same, and no retry can help: bad key, no credit, disk full           exit 4
+│   │   └── OutageError    a provider was down for longer than a run waits                          exit 4
 │   ├── TransientError     a provider failed in a way that another try may mend; the gateway tries  exit 4
 │   └── ToolkitError       a benchmark's upstream code cannot be installed, verified or run         exit 4
 ├── GraderError            the grader raised, hung or returned nonsense                             exit 4
@@ -114,12 +115,22 @@ class FatalInfraError(InfraError):
     """An infrastructure failure that no retry can mend; the run stops, everything is kept."""
 
 
-class TransientError(InfraError):
-    """One try of a provider failed, and another may not. `wait_s`: the seconds that the server asks for, if it does."""
+class OutageError(FatalInfraError):
+    """A provider was down for longer than a run waits; the run stops, and can be resumed."""
 
-    def __init__(self, message: str, *, wait_s: float | None = None, hint: str | None = None) -> None:
+
+class TransientError(InfraError):
+    """One try of a provider failed, and another may not.
+
+    `wait_s` is how many seconds the server asks to be left alone for, `status` its HTTP status, where there are any.
+    """
+
+    def __init__(
+        self, message: str, *, wait_s: float | None = None, status: int | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.wait_s = wait_s
+        self.status = status
 
 
 class ToolkitError(InfraError):

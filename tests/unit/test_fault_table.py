@@ -200,8 +200,9 @@ def test_a_harness_that_returns_nonsense_is_a_bug_and_no_result(nonsense: Any) -
 
 def test_only_a_counted_void_uses_up_a_try() -> None:
     voids = [None, Void("infra", ""), Void("bug", ""), Void("budget", ""), Void("interrupted", ""), Void("config", "")]
+    voids.append(Void("outage", "", fatal=True))
     assert counted_voids(voids) == 3
-    assert set(UNCOUNTED) == {"budget", "interrupted"}
+    assert set(UNCOUNTED) == {"budget", "interrupted", "outage"}
 
 
 def test_retries_wait_longer_each_time_and_not_in_step() -> None:

@@ -235,3 +235,20 @@ def test_a_response_without_usage_is_counted_as_unreported(usage: object) -> Non
 def test_only_bounds_that_are_set_are_stored() -> None:
     assert limits_json(Limits(tokens=5, wall_s=1.5)) == {"tokens": 5, "wall_s": 1.5}
     assert limits_json(Limits()) == {}
+
+
+# ── time that is not the agent's ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_time_that_a_provider_takes_is_excused_once_however_many_calls_wait() -> None:
+    meter = Meter(RunBudget(None))
+    assert meter.excused_s(5.0) == 0.0
+    meter.waits(True, 10.0)
+    assert meter.excused_s(12.0) == 2.0  # also while it still waits
+    meter.waits(True, 13.0)
+    meter.waits(False, 15.0)
+    meter.waits(False, 16.0)
+    assert meter.excused_s(100.0) == 6.0
+    meter.waits(True, 200.0)
+    meter.waits(False, 201.0)
+    assert meter.excused_s(300.0) == 7.0

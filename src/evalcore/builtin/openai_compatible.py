@@ -217,7 +217,7 @@ class OpenAICompatibleProvider:
             what = f"does not take the key in {target.variable}" if target.key else f"wants a key in {target.variable}"
             return FatalInfraError(f"{where} {what}: {text}", hint=f"check {target.variable} and the account's credit")
         if status in _TRANSIENT or status >= 500 or status == 200:
-            return TransientError(f"{where}: {text}", wait_s=wait_s)
+            return TransientError(f"{where}: {text}", wait_s=wait_s, status=status)
         if status in _REQUEST_REFUSED and refusal.code != "model_not_found":
             return RefusedRequest(text, status=status, code=refusal.code, param=refusal.param)
         return FatalInfraError(f"{where} cannot serve {model!r}: {text}", hint="check the model's name and base_url")

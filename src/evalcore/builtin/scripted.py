@@ -207,7 +207,9 @@ def _failure(error: ScriptedError) -> Exception:
         return FatalInfraError(text)
     if error.status == 400:
         return AgentError(text)
-    return InfraError(text) if error.tries is None else TransientError(text, wait_s=error.retry_after_s)
+    if error.tries is None:
+        return InfraError(text)
+    return TransientError(text, wait_s=error.retry_after_s, status=error.status)
 
 
 def _body(reply: Reply, model: str, context: CallContext) -> JSONObject:

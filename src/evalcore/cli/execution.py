@@ -30,6 +30,7 @@ from evalcore.report.words import dollars, plural, seconds
 from evalcore.values.arm import Arm
 from evalcore.values.descriptors import MetricInfo, ModelInfo
 from evalcore.values.study import Study
+from evalcore.wires.gateway.breaker import PATIENCE_S
 
 SCORECARD: Final = "scorecard.json"
 FREE: Final = "scripted"  # the one provider that costs nothing and speaks to nobody
@@ -43,6 +44,7 @@ class Manner:
     yes: bool = False
     json: bool = False
     quiet: bool = False
+    outage_s: float = PATIENCE_S  # how long a provider that is down is waited for
 
     def tell(self, text: str = "") -> None:
         """Beside the result, unless that was not wanted."""
@@ -130,7 +132,8 @@ def run_options(path: Path, manner: Manner, before: Counts | None = None) -> Run
     """With progress, and with what Ctrl-C says."""
     watcher = Watcher(f"evalcore resume {path}", manner.quiet, before or {})
     watch = None if manner.quiet else watcher.watch
-    return RunOptions(manner.concurrency or DEFAULT_CONCURRENCY, watch=watch, on_stop=watcher.stopping)
+    ways = manner.concurrency or DEFAULT_CONCURRENCY
+    return RunOptions(ways, watch=watch, on_stop=watcher.stopping, outage_s=manner.outage_s)
 
 
 # ── after ────────────────────────────────────────────────────────────────────────────────────────────────────────────

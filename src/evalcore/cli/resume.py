@@ -10,10 +10,11 @@ from attrs import evolve
 from evalcore.cli.execution import Manner, ask, costly, finish, interruptible, run_options
 from evalcore.cli.progress import CellKey
 from evalcore.cli.session import Session, with_session
-from evalcore.cli.study_options import JSON, options
+from evalcore.cli.study_options import JSON, OUTAGE, options
 from evalcore.engine import run as engine
 from evalcore.engine.fault import MAX_ATTEMPTS
 from evalcore.engine.loop import run_to_end
+from evalcore.engine.settings import SettingFlags, run_settings
 from evalcore.engine.store import read_attempts, read_gradings, read_stamp
 from evalcore.report.words import plural
 from evalcore.values.stamp import RunStamp
@@ -30,7 +31,7 @@ QUIET = click.option("--quiet", is_flag=True, help="No progress, and no word but
 @click.option(
     "--budget-usd", type=click.FloatRange(0, min_open=True), metavar="X", help="Of the whole run, from now on."
 )
-@options(CONCURRENCY, YES, QUIET, JSON)
+@options(CONCURRENCY, OUTAGE, YES, QUIET, JSON)
 @with_session
 def resume(
     session: Session,
@@ -39,6 +40,7 @@ def resume(
     only_errors: bool,
     budget_usd: float | None,
     concurrency: int | None,
+    outage_s: float | None,
     yes: bool,
     quiet: bool,
     json: bool | None,
@@ -49,7 +51,8 @@ def resume(
     tasks, configurations or graders are no longer the same is refused.
     """
     path = session.run_path(run)
-    manner = Manner(concurrency, yes, bool(json), quiet)
+    settings = run_settings(SettingFlags(outage_s=outage_s), session.environ)
+    manner = Manner(concurrency, yes, bool(json), quiet, settings.outage_s)
     stamp = read_stamp(path)
     missing = _missing(path, stamp, refill=only_errors)
     manner.tell(f"{path}: {_at_most(missing)}")

@@ -39,7 +39,7 @@ def run(session: Session, **given: Any) -> int:
     """
     request = read_request(session, given)
     settings = request.settings
-    manner = Manner(settings.concurrency, settings.yes, settings.json, settings.quiet)
+    manner = Manner(settings.concurrency, settings.yes, settings.json, settings.quiet, settings.outage_s)
     preface = ""
     if request.controls_only and not manner.quiet:
         preface = f"{explain_controls(request.study.benchmarks, session)}\n\n"

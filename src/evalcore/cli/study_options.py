@@ -25,7 +25,7 @@ from evalcore.values.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SETTINGS: Final = ("concurrency", "out", "name", "yes", "json", "quiet", "budget_usd")
+SETTINGS: Final = ("concurrency", "out", "name", "yes", "json", "quiet", "budget_usd", "outage_s")
 
 
 class TrialsOption(click.Option):
@@ -101,8 +101,12 @@ WHAT: Final = (
     click.option("--budget-usd", type=float, metavar="X", help="Of the whole run."),
 )
 SHORT: Final = ("base_url", "sandbox", "user_model", "judge_model")  # axes with a flag of their own
+OUTAGE: Final = click.option(
+    "--outage-s", type=float, metavar="SECONDS", help="How long a provider that is down is waited for (1800)."
+)
 HOW: Final = (
     click.option("--concurrency", type=int, metavar="C", help="Trials at a time (16)."),
+    OUTAGE,
     click.option("--out", metavar="DIR", help="Where runs are kept (runs)."),
     click.option("--name", metavar="ID", help="Of the run (time, study, short digest)."),
     click.option("--yes", is_flag=True, default=None, help="Do not ask before money is spent."),

@@ -28,6 +28,7 @@ from evalcore.errors import (
     InfraError,
     Interrupted,
     LimitReached,
+    OutageError,
 )
 from evalcore.values.trial import EXIT_KINDS, Claim, Exit, HarnessExit, Void
 from evalcore.wires.meter import Meter, short, text_of
@@ -35,8 +36,8 @@ from evalcore.wires.meter import Meter, short, text_of
 CLAIMS: Final[tuple[Claim, ...]] = (*EXIT_KINDS, "infra")
 MAX_ATTEMPTS: Final = 3  # the first and two more
 UNCOUNTED: Final = frozenset(
-    {"budget", "interrupted"}
-)  # voids that use up no attempt: nothing was wrong with the machine
+    {"budget", "interrupted", "outage"}
+)  # voids that use up no attempt: it was not the trial that failed
 
 
 def decide(meter: Meter, claim: HarnessExit | None, error: BaseException | None, out_of_time: bool) -> Exit | Void:
@@ -61,6 +62,8 @@ def void_of(error: BaseException) -> Void:
     """A failure that is not the agent's, as the attempt's line keeps it."""
     if isinstance(error, BudgetExceeded):
         return Void("budget", error.message)
+    if isinstance(error, OutageError):
+        return Void("outage", text_of(error), fatal=True)
     if isinstance(error, InfraError):
         return Void("infra", text_of(error), fatal=isinstance(error, FatalInfraError))
     if isinstance(error, ConfigError):

@@ -51,6 +51,7 @@ from evalcore.values.arm import Arm
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import Study
 from evalcore.values.trial import Attempt, Grading, TrialKey
+from evalcore.wires.gateway.breaker import PATIENCE_S
 from evalcore.wires.gateway.prices import PriceList
 from evalcore.wires.meter import RunBudget
 
@@ -64,6 +65,7 @@ class RunOptions:
     concurrency: int = DEFAULT_CONCURRENCY
     watch: Callable[[Plan, Progress], Awaitable[None]] | None = None  # runs beside the trials until it is cancelled
     budget_usd: float | None = None  # of a resumed run: in the place of the study's
+    outage_s: float = PATIENCE_S  # how long a provider that is down is waited for
     on_stop: Callable[[int], None] | None = None  # told of each Ctrl-C: 1, then 2
 
 
@@ -253,6 +255,8 @@ async def _carry_out(
         if lock is None:
             held.release()
         raise
+    for upstream in plan.parts.upstreams.values():
+        upstream.gate.breaker.patience_s = options.outage_s
     runner = Runner(
         plan,
         path,

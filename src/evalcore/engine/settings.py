@@ -15,6 +15,7 @@ from evalcore.values.descriptors import AxisType
 from evalcore.values.faults import Faults, Wrong, literal
 from evalcore.values.json import JSONValue
 from evalcore.values.study import Study
+from evalcore.wires.gateway.breaker import PATIENCE_S
 
 PREFIX: Final = "EVALCORE_"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
@@ -34,6 +35,7 @@ class SettingFlags:
     json: bool | None = None
     quiet: bool | None = None
     budget_usd: float | None = None
+    outage_s: float | None = None
 
 
 @frozen
@@ -47,6 +49,7 @@ class RunSettings:
     json: bool = False
     quiet: bool = False
     budget_usd: float | None = None
+    outage_s: float = PATIENCE_S  # how long a provider that is down is waited for
 
 
 _TYPES: Final[Mapping[str, AxisType]] = {
@@ -57,6 +60,7 @@ _TYPES: Final[Mapping[str, AxisType]] = {
     "json": "boolean",
     "quiet": "boolean",
     "budget_usd": "number",
+    "outage_s": "number",
 }
 
 
@@ -90,7 +94,7 @@ def _checked(name: str, value: JSONValue) -> object:
         check_name(str(value))
     if name == "concurrency" and isinstance(value, int) and value < 1:
         raise Wrong(f"must be >= 1: {value}")
-    if name == "budget_usd":
+    if name in ("budget_usd", "outage_s"):
         check_positive(value)
     return value
 

@@ -61,6 +61,7 @@ T = TypeVar("T")
 STAGE_S: Final = 600.0  # a stage other than the harness that takes longer has hung
 WALL_S: Final = 3600.0  # a trial without any limit on time would let one hung agent hold a run for ever
 GRACE_S: Final = 10.0  # what a cancelled harness gets to clean up before it is left behind
+_TICK_S: Final = 0.1  # how finely the time of a trial is looked at while a provider keeps it waiting
 NOWHERE: Final = TraceRef("", 0, 0)
 
 
@@ -273,7 +274,7 @@ async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[Recorded
     work = cell.harness.run(job) if driver is None else converse(cell.harness, job, driver, trial, wires)
     task = asyncio.ensure_future(_contained(work, meter))
     try:
-        out_of_time = not await _finished(task, trial.limits.wall_s, meter)
+        out_of_time = not await _finished(task, trial, meter)
     finally:
         for door in doors:
             await door.close()
@@ -317,12 +318,19 @@ async def _contained(work: Coroutine[Any, Any, HarnessExit], meter: Meter) -> Ha
         meter.close()
 
 
-async def _finished(task: asyncio.Future[HarnessExit], wall_s: float | None, meter: Meter) -> bool:
-    """Wait for the harness; when its time is over, cancel it, and leave it behind if it ignores even that."""
+async def _finished(task: asyncio.Future[HarnessExit], trial: LiveTrial, meter: Meter) -> bool:
+    """Wait for the harness; when its time is over, cancel it, and leave it behind if it ignores even that.
+
+    Its time does not run while a provider that is busy or down is waited for.
+    """
+    left, excused_s = trial.limits.wall_s, 0.0
     try:
-        done, _ = await asyncio.wait((task,), timeout=wall_s)
-        if done:
-            return True
+        while left is None or left > 0:
+            done, _ = await asyncio.wait((task,), timeout=None if left is None else max(left, _TICK_S))
+            if done:
+                return True
+            left = meter.excused_s(trial.recorder.elapsed()) - excused_s
+            excused_s += left
         meter.close()
         task.cancel()
         await asyncio.wait((task,), timeout=GRACE_S)

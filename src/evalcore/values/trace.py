@@ -7,6 +7,7 @@ model.request   role, call, `add` (messages), `rest` (all other fields); with `b
                 earlier call of the role, and a `rest` that is left out is that call's
                 `applied` is what the arm's own parameters put over it
 model.retry     role, call, kind, message, wait_s: a try failed, and another follows after that wait
+model.paused    role, call, message, wait_s: the call was held back that long, with all others to this provider
 model.response  role, call, body, wall_s
 model.error     role, call, kind, message
 tool.call       call, tool, arguments (or `raw`, where they were no JSON), bridge

@@ -112,6 +112,7 @@ class Meter:
 
     __slots__ = (
         "_apart", "_begun", "_budget", "_closed", "_limits", "_role_limits", "_turn_ends",
+        "_apart", "_begun", "_budget", "_closed", "_excused_s", "_limits", "_role_limits", "_waiting", "_waits_since",
         "failure", "limit", "roles", "tool_calls", "tool_errors",
     )  # fmt: skip
 
@@ -123,6 +124,9 @@ class Meter:
         self._begun: dict[Role, int] = {}  # model calls, also those that run or failed
         self._closed = False
         self._turn_ends: int | None = None  # the agent's model calls after which its turn is over
+        self._waiting = 0  # calls that a provider keeps waiting
+        self._waits_since = 0.0
+        self._excused_s = 0.0
         self.roles: dict[Role, RoleUse] = {}
         self.tool_calls = 0
         self.tool_errors = 0
@@ -147,6 +151,19 @@ class Meter:
     def unanswered(self) -> bool:
         """Whether a model was asked, and never answered at all."""
         return any(self._begun.values()) and not self.roles
+
+    def waits(self, waits: bool, now: float) -> None:
+        """A call begins to wait for a provider that is busy or down, or ends to. Seconds of the attempt's clock."""
+        if waits:
+            self._waits_since = self._waits_since if self._waiting else now
+            self._waiting += 1
+        else:
+            self._waiting -= 1
+            self._excused_s += 0.0 if self._waiting else now - self._waits_since
+
+    def excused_s(self, now: float) -> float:
+        """How long the attempt waited for providers so far: no time of the agent's."""
+        return self._excused_s + (now - self._waits_since if self._waiting else 0.0)
 
     def close(self) -> None:
         """The agent's time is over: what it left running gets nothing more from the wires."""

@@ -95,7 +95,7 @@ class MemoryChannel:
     async def _ask(self, body: JSONObject, call: int) -> JSONObject:
         context = CallContext(self._key, self._attempt, self.role, call, self._seed, self._settings)
         try:
-            response: object = await self._upstream.ask(self._name, body, context, self._recorder)
+            response: object = await self._upstream.ask(self._name, body, context, self._recorder, self._waits)
             return _answer(response)
         except (Exception, SystemExit) as error:
             kind, message = type(error).__name__, text_of(error)
@@ -105,6 +105,10 @@ class MemoryChannel:
             if isinstance(error, AgentError):
                 raise
             raise self._meter.fail(error, f"provider of {self.model!r}") from error
+
+    def _waits(self, waits: bool) -> None:
+        """The trial's clock stands still while the provider is waited for."""
+        self._meter.waits(waits, self._recorder.elapsed())
 
     def _record_request(self, body: JSONObject) -> None:
         """Record what the request adds to the one before: a conversation of n turns is stored once, not n times."""

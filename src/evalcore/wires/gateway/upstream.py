@@ -1,22 +1,27 @@
-"""What stands between every trial of a run and one provider: a call is tried again, seen, and can be called off."""
+"""What stands between every trial of a run and one provider: calls are paced, tried again, and wait out an outage."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
+import math
+from collections.abc import AsyncIterator, Callable
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias
 
 from attrs import evolve
 
 from evalcore.contracts import CallContext, Clock, Provider, Recorder, StreamingProvider
-from evalcore.errors import InfraError, Interrupted, TransientError
+from evalcore.errors import InfraError, TransientError
 from evalcore.values.json import JSONObject
 from evalcore.wires.gateway import retries
+from evalcore.wires.gateway.gate import Gate
 
 DIALECT: Final = "openai-chat"
-WORTH_TELLING_S: Final = 2.0  # a shorter wait is over before it is read
-STOPPED: Final = "stopped while the provider was waited for"
+
+Waits: TypeAlias = Callable[[bool], None]
+
+
+def unheeded(waits: bool) -> None:
+    """For callers to whom it is all the same whether a call waits."""
 
 
 class Upstream:
@@ -26,85 +31,137 @@ class Upstream:
         self.name = name
         self.provider = provider
         self.dialect: str = getattr(provider, "dialect", DIALECT)
-        self._clock = clock
+        self.gate = Gate(name, clock)
         self._random = random.random
-        self._stopped = asyncio.Event()
-        self._waiting: dict[object, tuple[float, str]] = {}  # until when, and for what
 
-    async def ask(self, model: str, body: JSONObject, context: CallContext, events: Recorder) -> JSONObject:
-        """One answer. Raises InfraError once no try is left, Interrupted if the run is stopped meanwhile."""
-        began, number = self._clock.monotonic(), 1
+    async def ask(
+        self, model: str, body: JSONObject, context: CallContext, events: Recorder, waits: Waits = unheeded
+    ) -> JSONObject:
+        """One answer. `waits` is told when the call begins to wait for the provider, and when it ends to.
+
+        Raises InfraError once no try is left, OutageError after an outage, Interrupted if the run is stopped meanwhile.
+        """
+        call = _Call(self.gate, self._random, context, events, waits)
         while True:
+            await call.begin()
             try:
-                return await self.provider.complete(model, body, context)
-            except TransientError as failure:
-                await self._before_next(failure, number, began, context, events)
-            number += 1
-            context = evolve(context, tries=number)
+                answer = await self.provider.complete(model, body, call.context)
+            except BaseException as error:
+                call.failed(error)
+                if not isinstance(error, TransientError):
+                    raise
+                await call.before_next(error)
+            else:
+                call.answered()
+                return answer
 
     async def stream(
-        self, model: str, body: JSONObject, context: CallContext, events: Recorder
+        self, model: str, body: JSONObject, context: CallContext, events: Recorder, waits: Waits = unheeded
     ) -> AsyncIterator[JSONObject]:
-        """The events of one answer. It is tried again until the first event came; then a failure is raised as it is."""
+        """The events of one answer, as `ask`. It is tried again until the first event came, and never after that."""
         assert isinstance(self.provider, StreamingProvider)
-        began, number, begun = self._clock.monotonic(), 1, False
+        call, begun = _Call(self.gate, self._random, context, events, waits), False
         while True:
+            await call.begin()
             try:
-                async for event in self.provider.stream(model, body, context):
+                async for event in self.provider.stream(model, body, call.context):
                     begun = True
                     yield event
-                return
-            except TransientError as failure:
+            except BaseException as error:
+                call.failed(error)
+                if not isinstance(error, TransientError):
+                    raise
                 if begun:  # what was passed on cannot be taken back
-                    raise InfraError(f"{failure.message} (the stream had begun)") from failure
-                await self._before_next(failure, number, began, context, events)
-            number += 1
-            context = evolve(context, tries=number)
+                    raise InfraError(f"{error.message} (the stream had begun)") from error
+                await call.before_next(error)
+            else:
+                call.answered()
+                return
 
     def stop(self) -> None:
         """The run is being stopped: end every wait. What is being answered may finish."""
-        self._stopped.set()
+        self.gate.stop()
 
     def notice(self) -> str | None:
         """What is being waited for, in one line; None if nothing is."""
-        if not self._waiting:
-            return None
-        until, why = max(self._waiting.values())
-        calls = f" ({len(self._waiting)} calls)" if len(self._waiting) > 1 else ""
-        return f"waiting {max(1, round(until - self._clock.monotonic()))} s for {why}{calls}"
+        return self.gate.notice()
 
-    async def _before_next(
-        self, failure: TransientError, number: int, began: float, context: CallContext, events: Recorder
+
+class _Call:
+    """One call on its way: which try it is, and whether it is the one that finds out if an outage is over."""
+
+    __slots__ = ("_began", "_begun", "_events", "_gate", "_number", "_probe", "_random", "_waits", "context")
+
+    def __init__(
+        self, gate: Gate, random: Callable[[], float], context: CallContext, events: Recorder, waits: Waits
     ) -> None:
-        """Wait before the next try, or raise InfraError if there is none."""
-        seconds = retries.wait_s(failure, number, self._random)
-        if not retries.may_try_again(number, seconds, self._clock.monotonic() - began):
-            raise InfraError(retries.exhausted(failure, number)) from failure
-        events.record(
-            "model.retry",
-            role=context.role,
-            call=context.call,
-            kind=type(failure).__name__,
-            message=failure.message,
-            wait_s=round(seconds, 3),
-        )
-        wait = object()
-        if seconds >= WORTH_TELLING_S:
-            self._waiting[wait] = self._clock.monotonic() + seconds, failure.message
-        try:
-            await self._wait(seconds)
-        finally:
-            self._waiting.pop(wait, None)
+        self.context = context
+        self._gate = gate
+        self._random = random
+        self._events = events
+        self._waits = waits
+        self._began = gate.now()
+        self._begun = 0
+        self._number = 1  # of the try, since the call was last held back
+        self._probe = False
 
-    async def _wait(self, seconds: float) -> None:
-        """Let the time pass. Raises Interrupted if the run is stopped before or meanwhile."""
-        if not self._stopped.is_set():
-            passing = asyncio.ensure_future(self._clock.sleep(seconds))
-            stopping = asyncio.ensure_future(self._stopped.wait())
+    async def begin(self) -> None:
+        """Begin a try, once one may."""
+        if self._gate.shut:
+            await self._held_back()
+        self._begun = self._gate.pacing.begin()
+
+    def answered(self) -> None:
+        """The try ended well."""
+        gate = self._gate
+        gate.pacing.answered()
+        if gate.breaker.answered() or gate.pacing.bound < math.inf:
+            gate.changed()
+
+    def failed(self, error: BaseException) -> None:
+        """The try did not end well: what that says about the provider."""
+        gate = self._gate
+        if isinstance(error, TransientError):
+            now, asked = gate.now(), 0.0 if error.wait_s is None else retries.wait_s(error, 1, self._random)
+            gate.pacing.failed(error, self._begun, now, asked)
+            gate.breaker.failed(error, now, probe=self._probe)
+        else:
+            gate.pacing.ended()
+            if self._probe:  # it says nothing of the provider, or the trial went away: another call finds out
+                gate.breaker.probing = False
+        self._probe = False
+        gate.changed()
+
+    async def before_next(self, failure: TransientError) -> None:
+        """Wait before the next try, or raise InfraError if there is none. In an outage none is counted."""
+        gate, seconds = self._gate, 0.0
+        if not gate.breaker.open:
+            seconds = retries.wait_s(failure, self._number, self._random)
+            if not retries.may_try_again(self._number, seconds, gate.now() - self._began):
+                raise InfraError(retries.exhausted(failure, self._number)) from failure
+        self._record("model.retry", failure.message, seconds, kind=type(failure).__name__)
+        if seconds:
+            self._waits(True)
             try:
-                await asyncio.wait((passing, stopping), return_when=asyncio.FIRST_COMPLETED)
+                await gate.wait(seconds, failure.message)
             finally:
-                passing.cancel()
-                stopping.cancel()
-        if self._stopped.is_set():
-            raise Interrupted(STOPPED)
+                self._waits(False)
+        self._number += 1
+        self.context = evolve(self.context, tries=self.context.tries + 1)
+
+    async def _held_back(self) -> None:
+        began = self._gate.now()
+        self._waits(True)
+        try:
+            why, self._probe = await self._gate.pass_through()
+        finally:
+            self._waits(False)
+        waited_s = self._gate.now() - began
+        self._began += waited_s
+        self._number = 1
+        if waited_s > 0:
+            self._record("model.paused", why, waited_s)
+
+    def _record(self, event: str, message: str, wait_s: float, **more: str) -> None:
+        role, call = self.context.role, self.context.call
+        self._events.record(event, role=role, call=call, message=message, wait_s=round(wait_s, 3), **more)
