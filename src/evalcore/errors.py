@@ -156,12 +156,17 @@ class AgentError(EvalcoreError):
 
 
 class LimitReached(AgentError):
-    """A limit of the trial was reached; `limit` is tokens, cost_usd, model_calls, tool_calls, turns or wall_s."""
+    """A limit of the trial, or of one role, was reached.
 
-    def __init__(self, limit: str, allowed: float) -> None:
-        super().__init__(f"the trial's limit on {limit} was reached ({allowed:g})")
+    `limit` is tokens, cost_usd, model_calls, tool_calls, turns or wall_s.
+    """
+
+    def __init__(self, limit: str, allowed: float, role: str | None = None) -> None:
+        whose = "the trial's limit" if role is None else f"the limit of the role {role}"
+        super().__init__(f"{whose} on {limit} was reached ({allowed:g})")
         self.limit = limit
         self.allowed = allowed
+        self.role = role
 
 
 class MalformedCall(AgentError):

@@ -15,6 +15,7 @@ from evalcore.engine.store import TraceStore, read_attempts, read_gradings, read
 from evalcore.errors import ConfigError, RefusedError
 from evalcore.plugins import PluginRef, Registry, load
 from evalcore.report.load import load_report
+from evalcore.report.scorecard import to_json
 from evalcore.testing import toy
 from evalcore.values.study import BenchmarkChoice, Study
 from evalcore.values.trial import Attempt, Grading
@@ -101,6 +102,10 @@ def test_an_attempt_line_holds_what_the_wires_saw(tmp_path: Path) -> None:
     assert (attempt.tool_calls, attempt.tool_errors) == (1, 0)
     assert attempt.exit is not None and attempt.exit.kind == "completed"
     assert (attempt.provenance, attempt.isolation) == ("live", "none")
+    assert attempt.served == {"agent": ("scripted/play.toml",)}
+    cards = {cell["arm"]["handle"]: cell["stamp"] for cell in to_json(load_report(tmp_path / "r"))["cells"]}  # type: ignore[index,union-attr,call-overload]
+    assert cards["scripted"]["model_served"] == "scripted/play.toml"  # type: ignore[index,call-overload]
+    assert cards["noop"]["model_served"] is None and "model_served" in cards["noop"]["reasons"]  # type: ignore[index,call-overload,operator]
 
 
 def trace_of(run: Path, attempt: Attempt) -> list[dict[str, object]]:

@@ -20,6 +20,7 @@ from evalcore.values.json import JSONObject, canonical
 from evalcore.values.task import Limits
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import TrialKey
+from evalcore.values.usage import Usage
 from evalcore.wires.gateway.channel import MemoryChannel
 from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.meter import Meter, RunBudget
@@ -223,6 +224,33 @@ def test_a_response_is_recorded_and_counted_and_handed_on() -> None:
     assert event["body"] == answer
     assert event["wall_s"] >= 0
     assert wire.meter.usage()["agent"].input == 3
+
+
+def test_usage_that_cannot_be_is_on_record_flagged_and_not_summed() -> None:
+    reported = {"prompt_tokens": 10**30, "completion_tokens": -4, "cost": 0.5}
+
+    async def absurd(body: JSONObject, context: CallContext) -> Any:
+        usage = reported if context.call == 2 else {"prompt_tokens": 3, "completion_tokens": 1, "cost": 0.25}
+        return {"choices": [{"message": {}}], "usage": usage, "model": f"m-{context.call % 2}"}
+
+    wire = Wire(absurd)
+    wire.send(*({"messages": [said(n)]} for n in range(3)))
+    assert wire.meter.usage()["agent"] == Usage(calls=3, input=6, output=2, unreported=1, cost_usd=None)
+    assert wire.meter.flags == {"usage-disbelieved"}
+    second = wire.events("model.response")[1]
+    assert second["disbelieved"] == ["prompt_tokens", "completion_tokens"]
+    assert second["body"]["usage"] == reported
+    assert "disbelieved" not in wire.events("model.response")[0]
+    assert wire.meter.served == {"agent": {"m-0", "m-1"}}
+
+
+def test_the_models_that_answer_are_not_kept_without_end() -> None:
+    async def ever_new(body: JSONObject, context: CallContext) -> Any:
+        return {"choices": [{"message": {}}], "model": f"m-{context.call}" if context.call > 1 else 5}
+
+    wire = Wire(ever_new)
+    wire.send(*({"messages": [said(n)]} for n in range(40)))
+    assert len(wire.meter.served["agent"]) == 16
 
 
 def test_calls_side_by_side_keep_their_numbers() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from evalcore.errors import AgentError, BudgetExceeded, ConfigError, FatalInfraError, InfraError, LimitReached
 from evalcore.values.task import Limits, Role
-from evalcore.values.usage import Usage, usage_from_chat
+from evalcore.values.usage import Usage, implausible, usage_from_chat
 from evalcore.wires.meter import Meter, RunBudget, limits_json
 
 NONE = Limits()
@@ -91,6 +91,22 @@ def test_tool_calls_are_numbered_up_to_their_limit() -> None:
 def test_a_role_has_its_own_limits_beside_the_trials() -> None:
     of = meter(Limits(model_calls=10), {"user": Limits(model_calls=2)})
     assert calls_until_refused(of, "user") == (2, "model_calls")
+
+
+def test_a_limit_of_a_role_says_whose_it_is() -> None:
+    of = meter(Limits(), {"user": Limits(tokens=5)})
+    assert calls_until_refused(of, "user", input=5) == (1, "tokens")
+    assert of.limit is not None and of.limit.role == "user"
+    assert "the limit of the role user on tokens was reached" in of.limit.message
+
+
+def test_the_time_that_a_roles_calls_take_can_be_bounded() -> None:
+    of = meter(Limits(), {"judge": Limits(wall_s=10.0)})
+    for role in ("judge", "agent", "judge"):
+        of.end_model_call(role, of.begin_model_call(role), Usage(calls=1), wall_s=6.0)
+    of.end_model_call("agent", of.begin_model_call("agent"), None, wall_s=100.0)
+    with pytest.raises(LimitReached, match="role judge on wall_s"):
+        of.begin_model_call("judge")
 
 
 def test_the_trials_limits_count_every_role() -> None:
@@ -230,6 +246,23 @@ def test_usage_is_read_from_a_response_whole() -> None:
 @pytest.mark.parametrize("usage", [None, "much", 5, []])
 def test_a_response_without_usage_is_counted_as_unreported(usage: object) -> None:
     assert usage_from_chat({"usage": usage}) == Usage(calls=1, unreported=1)  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    "usage, wrong",
+    [
+        ({"prompt_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 0}, "cost": 0.01, "x": None}, []),
+        ({"prompt_tokens": -1, "completion_tokens": 3}, ["prompt_tokens"]),
+        ({"prompt_tokens": 10**30, "completion_tokens": 1e30}, ["prompt_tokens", "completion_tokens"]),
+        ({"prompt_tokens_details": {"cached_tokens": float("nan")}}, ["prompt_tokens_details.cached_tokens"]),
+        ({"cost": -0.5, "cost_details": {"upstream_cost": float("inf")}}, ["cost", "cost_details.upstream_cost"]),
+        ({"cost": 1e6}, ["cost"]),
+        (None, []),
+        ("much", []),
+    ],
+)
+def test_numbers_that_cannot_be_are_named(usage: object, wrong: list[str]) -> None:
+    assert implausible(usage) == wrong  # type: ignore[arg-type]
 
 
 def test_only_bounds_that_are_set_are_stored() -> None:

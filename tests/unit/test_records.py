@@ -62,6 +62,7 @@ attempts = st.builds(
     provenance=st.sampled_from(["live", "replayed", "stand-in"]),
     isolation=st.sampled_from(["none", "container"]),
     flags=st.lists(text, max_size=3).map(tuple),
+    served=st.dictionaries(st.sampled_from(["agent", "user"]), st.lists(text, min_size=1, max_size=2).map(tuple)),
 )  # fmt: skip
 verdicts = st.builds(
     Verdict,

@@ -185,28 +185,29 @@ def _address(arm: Arm) -> str | None:
 
 
 def _check_money(study: Study, arms: tuple[Arm, ...], prices: PriceList) -> None:
-    """A budget in dollars needs a bound on tokens too, where the price of a model is not known."""
-    if study.budget_usd is None or study.limits.tokens is not None:
+    """A bound in dollars needs one on tokens too, where the price of a model is not known."""
+    if (study.budget_usd is None and study.limits.cost_usd is None) or study.limits.tokens is not None:
         return
     unknown = {a.model: prices.why(a.model, _address(a)) for a in arms if a.model and _price(a, prices) is None}
     if unknown:
-        raise _money_needs_tokens(unknown)
+        raise _money_needs_tokens(study, unknown)
 
 
 def _check_roles_money(study: Study, cells: Mapping[tuple[str, str], Cell], prices: PriceList) -> None:
     """The same for the models of users and judges."""
-    if study.budget_usd is None or study.limits.tokens is not None:
+    if (study.budget_usd is None and study.limits.cost_usd is None) or study.limits.tokens is not None:
         return
     roles = [role for cell in cells.values() for role in cell.roles.values()]
     unknown = {role.model: prices.why(role.model) for role in roles if role.price is None}
     if unknown:
-        raise _money_needs_tokens(unknown)
+        raise _money_needs_tokens(study, unknown)
 
 
-def _money_needs_tokens(unknown: Mapping[str, str | None]) -> ConfigError:
+def _money_needs_tokens(study: Study, unknown: Mapping[str, str | None]) -> ConfigError:
     told = "; ".join(f"no price is known for {model} ({why})" for model, why in unknown.items())
+    bound = "limit" if study.budget_usd is None else "budget"
     return ConfigError(
-        f"a budget in dollars needs a bound on tokens as well: {told}",
+        f"a {bound} in dollars needs a bound on tokens as well: {told}",
         hint=f"add `--max-tokens N` (per trial), or `tokens` under [limits]; or prices of your own: {PRICES}=FILE",
     )
 

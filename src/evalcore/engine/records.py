@@ -39,6 +39,8 @@ def attempt_line(a: Attempt) -> bytes:
         value["usage"] = {role: _usage(usage) for role, usage in a.usage.items()}
     if a.flags:
         value["flags"] = list(a.flags)
+    if a.served:
+        value["served"] = {role: list(models) for role, models in a.served.items()}
     return dumps(value) + b"\n"
 
 
@@ -62,6 +64,7 @@ def read_attempt(line: bytes) -> Attempt:
         provenance=v["provenance"],  # type: ignore[arg-type]
         isolation=v["isolation"],  # type: ignore[arg-type]
         flags=tuple(cast("list[str]", v.get("flags", ()))),
+        served={role: tuple(models) for role, models in cast("dict[Role, list[str]]", v.get("served", {})).items()},
     )
 
 

@@ -139,7 +139,8 @@ async def execute(
         tool_errors=meter.tool_errors,
         trace=NOWHERE,
         provenance=cell.provenance,
-        flags=task.flags,
+        flags=task.flags if not meter.flags else (*task.flags, *sorted(meter.flags)),
+        served={role: tuple(sorted(models)) for role, models in meter.served.items()},
     )
     return Executed(attempt, recorder.lines(), recorder.reader())
 

@@ -23,6 +23,7 @@ from evalcore.values.task import ROLES, Role
 from evalcore.values.trial import RESULTS, Attempt, Grading
 
 _RESULTS = frozenset(RESULTS)
+_NOT_SAID = "no answer said which model it came from"
 _UNTOLD = "no cost known for {}: calls reported no usage, or one that its price does not apply to"
 
 
@@ -127,6 +128,7 @@ class ReportBuilder:
                 usage=graded.usage,
             ),
             toolkits=stamp.toolkits,
+            served={role: tuple(sorted(models)) for role, models in executed.served.items()},
             reasons=_reasons(pair, provenance, world, graded),
         )
 
@@ -268,8 +270,10 @@ def _reasons(pair: _Pair, provenance: str | None, world: World, graded: measures
     """Why a field of the cell is None."""
     reasons = {
         "mode": "no part of this arm has a mode",
-        "model_served": "not recorded yet" if pair.arm.uses_model else measures.NO_MODEL,
+        "model_served": _NOT_SAID if pair.arm.uses_model else measures.NO_MODEL,
     }
+    if graded.executed.served.get("agent"):
+        del reasons["model_served"]
     if "mode" in pair.arm.arm.axes:
         del reasons["mode"]
     if provenance is None:

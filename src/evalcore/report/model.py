@@ -90,6 +90,7 @@ class Cell:
     flags: Mapping[str, int] = Factory(dict)
     notes: tuple[str, ...] = ()
     toolkits: JSONObject = Factory(dict)
+    served: Mapping[Role, tuple[str, ...]] = Factory(dict)  # the models that answered, by their own word
     reasons: Mapping[str, str] = Factory(dict)  # field -> why it is None
 
     @property

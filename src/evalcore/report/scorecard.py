@@ -125,7 +125,7 @@ def _stamp(cell: Cell) -> JSONObject:
             "build": cell.arm.harness_build,
         },
         "mode": _finite(cell.arm.arm.axes.get("mode")),
-        "model_served": None,
+        "model_served": _served(cell.served.get("agent", ())),
         "grader": {"name": benchmark.grader, "stamp": _finite(benchmark.grader_stamp)},
         "toolkits": _finite(cell.toolkits),
         "isolation": cell.isolation,
@@ -134,6 +134,11 @@ def _stamp(cell: Cell) -> JSONObject:
         "standard_limits": benchmark.standard_limits,
         "reasons": {name: reason for name, reason in cell.reasons.items() if name in _STAMPED},
     }
+
+
+def _served(models: tuple[str, ...]) -> JSONValue:
+    """The model that answered; all of them where there were several."""
+    return list(models) if len(models) > 1 else models[0] if models else None
 
 
 def _counts(counts: Mapping[Any, int]) -> JSONObject:

@@ -76,7 +76,7 @@ class RoleSum:
 class Spent:
     """What attempts used and how they ended."""
 
-    __slots__ = ("exits", "flags", "limits", "roles", "tool_calls", "tool_errors", "trials", "walls")
+    __slots__ = ("exits", "flags", "limits", "roles", "served", "tool_calls", "tool_errors", "trials", "walls")
 
     def __init__(self) -> None:
         self.trials = self.tool_calls = self.tool_errors = 0
@@ -84,6 +84,7 @@ class Spent:
         self.limits: dict[str, int] = {}
         self.flags: dict[str, int] = {}
         self.roles: dict[Role, RoleSum] = {}
+        self.served: dict[Role, set[str]] = {}
         self.walls = array("d")  # seconds
 
     def add(self, attempt: Attempt, flags: tuple[str, ...] = ()) -> None:
@@ -98,6 +99,8 @@ class Spent:
             if total is None:
                 total = roles[role] = RoleSum()
             total.add(usage)
+        for role, models in attempt.served.items():
+            self.served.setdefault(role, set()).update(models)
         end = attempt.exit
         if end is not None:
             self.exits[end.kind] += 1
@@ -113,6 +116,7 @@ class Spent:
         twin.trials, twin.tool_calls, twin.tool_errors = self.trials, self.tool_calls, self.tool_errors
         twin.exits, twin.limits, twin.flags = dict(self.exits), dict(self.limits), dict(self.flags)
         twin.roles = {role: total.copy() for role, total in self.roles.items()}
+        twin.served = {role: set(models) for role, models in self.served.items()}
         twin.walls = self.walls[:]
         return twin
 

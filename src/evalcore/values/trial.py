@@ -144,6 +144,7 @@ class Attempt:
     provenance: Provenance = "live"
     isolation: Isolation = "none"
     flags: tuple[str, ...] = ()
+    served: Mapping[Role, tuple[str, ...]] = Factory(dict)  # models that answered, by their own word, sorted
 
 
 @frozen

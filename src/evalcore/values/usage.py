@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from attrs import frozen
 
 from evalcore.values.json import JSONObject, JSONValue
@@ -55,6 +57,28 @@ def usage_from_chat(body: JSONObject) -> Usage:
         reasoning=_count(completion.get("reasoning_tokens")) if isinstance(completion, dict) else 0,
         cost_usd=_money(cost),
     )
+
+
+_TOKENS_MAX: Final = 10**9  # of one call: beyond any context window there is
+_USD_MAX: Final = 10**5  # of one call
+
+
+def implausible(usage: JSONValue) -> list[str]:
+    """The numbers of a response's `usage` that cannot be, by their path: negative, NaN, or beyond all measure."""
+    wrong: list[str] = []
+    if isinstance(usage, dict):
+        _look(usage, "", wrong)
+    return wrong
+
+
+def _look(usage: JSONObject, above: str, wrong: list[str]) -> None:
+    for key, value in usage.items():
+        kind = type(value)
+        if kind is int or kind is float:
+            if not 0 <= value <= (_USD_MAX if "cost" in key else _TOKENS_MAX):  # type: ignore[operator]  # NaN is neither
+                wrong.append(above + key)
+        elif kind is dict:
+            _look(value, f"{above}{key}.", wrong)  # type: ignore[arg-type]
 
 
 def _count(value: JSONValue) -> int:

@@ -14,11 +14,12 @@ from evalcore.errors import (
     Interrupted,
     LimitReached,
 )
-from evalcore.values.json import JSONObject
+from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Limits, Role
 from evalcore.values.usage import Usage
 
 _NO_LIMITS: Final = Limits()
+_SERVED_MAX: Final = 16  # models kept for a role: a provider decides how many names it gives
 _TEXT_MAX: Final = 2000  # characters of an error's text that are kept: agents and servers decide how long it is
 
 
@@ -111,9 +112,8 @@ class Meter:
     """Counts and bounds of one attempt. `limit` and `failure` are what the engine decides the exit from."""
 
     __slots__ = (
-        "_apart", "_begun", "_budget", "_closed", "_limits", "_role_limits", "_turn_ends",
-        "_apart", "_begun", "_budget", "_closed", "_excused_s", "_limits", "_role_limits", "_waiting", "_waits_since",
-        "failure", "limit", "roles", "tool_calls", "tool_errors",
+        "_apart", "_begun", "_budget", "_closed", "_excused_s", "_limits", "_role_limits", "_turn_ends", "_waiting",
+        "_waits_since", "_walls", "failure", "flags", "limit", "roles", "served", "tool_calls", "tool_errors",
     )  # fmt: skip
 
     def __init__(self, budget: RunBudget) -> None:
@@ -124,10 +124,13 @@ class Meter:
         self._begun: dict[Role, int] = {}  # model calls, also those that run or failed
         self._closed = False
         self._turn_ends: int | None = None  # the agent's model calls after which its turn is over
+        self._walls: dict[Role, float] = {}  # seconds that the model calls of a role with such a bound took
         self._waiting = 0  # calls that a provider keeps waiting
         self._waits_since = 0.0
         self._excused_s = 0.0
         self.roles: dict[Role, RoleUse] = {}
+        self.served: dict[Role, set[str]] = {}  # models that answered, by their own word
+        self.flags: set[str] = set()
         self.tool_calls = 0
         self.tool_errors = 0
         self.limit: LimitReached | None = None
@@ -180,7 +183,9 @@ class Meter:
             self.stop(LimitReached("model_calls", self._turn_ends))
         if own is not None:
             use = self.roles.get(role) or RoleUse()
-            self._check_use(own, begun, use.input + use.output, use.cost)
+            self._check_use(own, begun, use.input + use.output, use.cost, role)
+            if own.wall_s is not None and self._walls.get(role, 0.0) >= own.wall_s:
+                self.stop(LimitReached("wall_s", own.wall_s, role))
         self._check_use(self._limits, *self._sums())
         try:
             reserved = self._budget.reserve(foreseen, whole=whole)
@@ -190,12 +195,23 @@ class Meter:
         self._begun[role] = begun + 1
         return reserved
 
-    def end_model_call(self, role: Role, reserved: float, usage: Usage | None) -> None:
+    def end_model_call(self, role: Role, reserved: float, usage: Usage | None, wall_s: float = 0.0) -> None:
         """Book a call's usage; None where it failed. One that reports no usage is taken to cost what was set aside."""
+        if self._role_limits:
+            self._walls[role] = self._walls.get(role, 0.0) + wall_s
         cost = None if usage is None else reserved if usage.unreported else usage.cost_usd
         self._budget.settle(reserved, cost)
         if usage is not None:
             self.roles.setdefault(role, RoleUse()).add(usage)
+
+    def answered_by(self, role: Role, model: JSONValue) -> None:
+        """Note which model a response says that it comes from."""
+        if isinstance(model, str):
+            known = self.served.get(role)
+            if known is None:
+                known = self.served[role] = set()
+            if len(known) < _SERVED_MAX:
+                known.add(short(model))
 
     def begin_tool_call(self) -> int:
         """The number of the call, from 1. Raises LimitReached."""
@@ -238,15 +254,16 @@ class Meter:
                 tokens += use.input + use.output
         return sum(self._begun.values()), tokens, cost
 
-    def _check_use(self, limits: Limits, calls: int, tokens: int, cost: float) -> None:
+    def _check_use(self, limits: Limits, calls: int, tokens: int, cost: float, role: Role | None = None) -> None:
+        """Raises LimitReached for the first bound that is used up; `role` is whose it is, None for the trial's."""
         if limits.model_calls is not None and calls >= limits.model_calls:
-            self.stop(LimitReached("model_calls", limits.model_calls))
+            self.stop(LimitReached("model_calls", limits.model_calls, role))
         if limits.tokens is not None and tokens >= limits.tokens:
-            self.stop(LimitReached("tokens", limits.tokens))
+            self.stop(LimitReached("tokens", limits.tokens, role))
         if limits.cost_usd is not None and cost >= limits.cost_usd:
-            self.stop(LimitReached("cost_usd", limits.cost_usd))
+            self.stop(LimitReached("cost_usd", limits.cost_usd, role))
         if limits.turns is not None and calls >= limits.turns:
-            self.stop(LimitReached("turns", limits.turns))
+            self.stop(LimitReached("turns", limits.turns, role))
 
 
 def limits_json(limits: Limits) -> JSONObject:

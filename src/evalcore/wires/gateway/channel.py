@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import is_
+from typing import Final
 
 import orjson
 from attrs import evolve
@@ -13,12 +14,14 @@ from evalcore.errors import AgentError, FatalInfraError
 from evalcore.values.json import JSONObject, JSONValue, has_odd_float
 from evalcore.values.task import Role
 from evalcore.values.trial import TrialKey
-from evalcore.values.usage import Usage, usage_from_chat
+from evalcore.values.usage import Usage, implausible, usage_from_chat
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.refused import RefusedRequest
 from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.meter import Meter, text_of
 from evalcore.wires.recorder import AttemptRecorder
+
+DISBELIEVED: Final = "usage-disbelieved"  # an attempt's flag: a provider reported numbers that cannot be
 
 
 class MemoryChannel:
@@ -64,27 +67,32 @@ class MemoryChannel:
         usage = None
         self._calls += 1
         call = self._calls  # calls may run side by side
+        began = self._recorder.elapsed()
         try:
             self._record_request(body)
-            began = self._recorder.elapsed()
             response = await self._ask({**body, **self.parameters} if self.parameters else body, call)
-            self._recorder.record(
-                "model.response",
-                role=self.role,
-                call=call,
-                body=response,
-                wall_s=round(self._recorder.elapsed() - began, 6),
-            )
-            usage = self._with_cost(usage_from_chat(response), response)
+            wall_s = round(self._recorder.elapsed() - began, 6)
+            wrong = implausible(response.get("usage"))
+            noted: JSONObject = {"disbelieved": list(wrong)} if wrong else {}
+            self._recorder.record("model.response", role=self.role, call=call, body=response, wall_s=wall_s, **noted)
+            usage = self._believed(response, wrong)
+            self._meter.answered_by(self.role, response.get("model"))
             return response
         finally:
-            self._meter.end_model_call(self.role, reserved, usage)
+            self._meter.end_model_call(self.role, reserved, usage, self._recorder.elapsed() - began)
 
     def _foreseen(self, body: JSONObject) -> tuple[float, bool]:
         """What the request may cost, where its price is known and money is bounded."""
         if self._price is None or not self._meter.budgeted:
             return 0.0, False
         return self._price.foreseen({**body, **self.parameters})
+
+    def _believed(self, response: JSONObject, wrong: list[str]) -> Usage:
+        """What the response says that it used; where that cannot be, the call counts as one that did not say."""
+        if not wrong:
+            return self._with_cost(usage_from_chat(response), response)
+        self._meter.flags.add(DISBELIEVED)
+        return Usage(calls=1, unreported=1)
 
     def _with_cost(self, usage: Usage, response: JSONObject) -> Usage:
         """The usage with its cost: what the provider says that it charges, else by the model's price."""
