@@ -41,7 +41,7 @@ def stopped(folder: Path, limits: Limits, playbook: str = ENDLESS, **fields: Any
     "limits, name, calls, tool_calls",
     [
         (Limits(tokens=300), "tokens", 3, 6),  # 120 a call: the third goes over, and is the last
-        (Limits(cost_usd=0.02), "cost_usd", 2, 4),
+        (Limits(cost_usd=0.02, tokens=100_000), "cost_usd", 2, 4),
         (Limits(model_calls=4), "model_calls", 4, 8),
         (Limits(tool_calls=5), "tool_calls", 3, 5),
         (Limits(turns=2), "turns", 2, 4),

@@ -94,7 +94,7 @@ def test_a_benchmark_in_place_of_a_verb(cli: Cli) -> None:
 def test_a_mistyped_option(cli: Cli) -> None:
     called = cli("run", "toy-echo", "--modle", "x")
     assert called.stderr == (
-        "error: no such option --modle; did you mean --model or --name?\n"
+        "error: no such option --modle; did you mean --model or --user-model or --name?\n"
         "hint: `evalcore run --help` shows what it takes\n"
     )
     assert called.exit_code == 2
