@@ -71,7 +71,7 @@ class BfclGrader:
             "version": native.get("version"),
             "replaced": native.get("replaced"),
             "files": digest(native.get("files")),
-            "worker": whole.get("worker"),
+            "worker": native.get("serving"),
         }
 
 

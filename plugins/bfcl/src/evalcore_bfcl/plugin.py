@@ -14,7 +14,7 @@ from evalcore.hookspecs import (
     ToolkitSpec,
     hookimpl,
 )
-from evalcore_bfcl.requirements import FILES, IMPORTS, PYTHON, REQUIREMENTS
+from evalcore_bfcl.requirements import AGENTIC, AGENTIC_IMPORTS, FILES, IMPORTS, PYTHON, REQUIREMENTS, Pins
 
 NO_CALL_FLOOR = "every task here is passed by calling nothing: the floor is 100 %, and oracle and noop behave alike"
 
@@ -32,6 +32,19 @@ CATEGORIES = {
     "live_parallel_multiple": "several calls, the right ones of several functions, from users (24 tasks)",
     "live_irrelevance": "no function fits: call nothing, from users (884 tasks)",
     "live_relevance": "some function fits: call any (16 tasks)",
+}
+
+MULTI_TURN = {
+    "multi_turn_base": "several turns with stateful tools (200 tasks)",
+    "multi_turn_miss_func": "the same, where a function is missing at first (200 tasks)",
+    "multi_turn_miss_param": "the same, where the user leaves a value out at first (200 tasks)",
+    "multi_turn_long_context": "the same, among far more files, orders and flights (200 tasks)",
+}
+
+MEMORY = {
+    "memory_kv": "questions about 37 earlier sessions, remembered by key (155 tasks)",
+    "memory_rec_sum": "questions about 37 earlier sessions, remembered as one text (155 tasks)",
+    "memory_vector": "questions about 37 earlier sessions, remembered by meaning (155 tasks)",
 }
 
 # Upstream's weights. Simple is the mean of three languages and counts as one of four; live counts tasks.
@@ -90,13 +103,23 @@ def evalcore_renderers() -> list[RendererInfo]:
 
 @hookimpl
 def evalcore_toolkits() -> list[ToolkitInfo]:
-    """bfcl-eval in an environment of its own."""
-    spec = ToolkitSpec(
-        name="bfcl",
-        requirements=tuple(Requirement(name, version, hashes) for name, version, hashes in REQUIREMENTS),
+    """bfcl-eval in environments of its own: one for most, one with what memory and web search compute with."""
+    return [
+        ToolkitInfo("bfcl", "BFCL's data and checkers (bfcl-eval, 3 MB)", _toolkit("bfcl", REQUIREMENTS, IMPORTS)),
+        ToolkitInfo(
+            "bfcl-agentic",
+            "the same for BFCL's memory and web-search tasks (with numpy, 20 MB)",
+            _toolkit("bfcl-agentic", AGENTIC, AGENTIC_IMPORTS),
+        ),
+    ]
+
+
+def _toolkit(name: str, pins: Pins, imports: tuple[str, ...]) -> ToolkitSpec:
+    return ToolkitSpec(
+        name=name,
+        requirements=tuple(Requirement(*pin) for pin in pins),
         python=PYTHON,
         worker="evalcore_bfcl.worker",
         files=FILES,
-        imports=IMPORTS,
+        imports=imports,
     )
-    return [ToolkitInfo("bfcl", "BFCL's data and checkers (bfcl-eval, 2 MB)", spec)]
