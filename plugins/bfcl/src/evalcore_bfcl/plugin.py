@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from evalcore.hookspecs import (
     AdapterInfo,
+    BridgeInfo,
     GraderInfo,
     GroupInfo,
     RendererInfo,
@@ -47,10 +48,17 @@ MEMORY = {
     "memory_vector": "questions about 37 earlier sessions, remembered by meaning (155 tasks)",
 }
 
+DIALOGUES = {**MULTI_TURN, **MEMORY}
+
 # Upstream's weights. Simple is the mean of three languages and counts as one of four; live counts tasks.
 SIMPLE = dict.fromkeys(("simple_python", "simple_java", "simple_javascript"), 1 / 12)
 NON_LIVE = {**SIMPLE, **dict.fromkeys(("multiple", "parallel", "parallel_multiple"), 1 / 4)}
 LIVE = {"live_simple": 258, "live_multiple": 1053, "live_parallel": 16, "live_parallel_multiple": 24}
+
+
+def toolkit_of(category: str) -> str:
+    """Which toolkit holds what a category's calls and verdicts need."""
+    return "bfcl-agentic" if category in MEMORY else "bfcl"
 
 
 def benchmark_name(category: str) -> str:
@@ -84,14 +92,39 @@ def _benchmarks() -> list[AdapterInfo]:
             floor_note=NO_CALL_FLOOR if "irrelevance" in category else "",
         )
         for category, summary in CATEGORIES.items()
+    ] + [
+        AdapterInfo(
+            benchmark_name(category),
+            f"BFCL v4: {summary}",
+            "evalcore_bfcl.dialogue:DialogueAdapter",
+            parameters={"category": category, "grader": "bfcl-agentic" if category in MEMORY else "bfcl-multi-turn"},
+            toolkits=(toolkit_of(category),),
+            context_tokens=32_000,
+            tools_change=category == "multi_turn_miss_func",
+        )
+        for category, summary in DIALOGUES.items()
     ]
 
 
 @hookimpl
 def evalcore_graders() -> list[GraderInfo]:
-    """The leaderboard's own runner."""
-    summary = "BFCL's own single-turn runner, on the calls of the first model response"
-    return [GraderInfo("bfcl-single-turn", summary, "evalcore_bfcl.grader:BfclGrader", toolkits=("bfcl",))]
+    """The leaderboard's own runners."""
+    single = "BFCL's own single-turn runner, on the calls of the first model response"
+    several = "BFCL's own multi-turn runner, which executes the calls again and compares states and results"
+    last = "BFCL's own agentic runner, on the last words"
+    factory = "evalcore_bfcl.dialogue_grader:DialogueGrader"
+    return [
+        GraderInfo("bfcl-single-turn", single, "evalcore_bfcl.grader:BfclGrader", toolkits=("bfcl",)),
+        GraderInfo("bfcl-multi-turn", several, factory, toolkits=("bfcl",)),
+        GraderInfo("bfcl-agentic", last, factory, toolkits=("bfcl-agentic",)),
+    ]
+
+
+@hookimpl
+def evalcore_bridges() -> list[BridgeInfo]:
+    """Upstream's stateful classes."""
+    summary = "BFCL's stateful classes, and the turns in which a user speaks"
+    return [BridgeInfo("bfcl-stateful", summary, "evalcore_bfcl.bridge:StatefulBridge")]
 
 
 @hookimpl

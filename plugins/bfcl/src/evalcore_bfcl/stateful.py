@@ -77,10 +77,9 @@ def sources() -> Iterator[Path]:
 
 @functools.cache
 def shown(category: str) -> Mapping[str, JSONObject]:
-    """By id, in the dataset's order: the tasks as models are shown them, those that others require at the end."""
+    """By id, in the dataset's order: the tasks as models are shown them, those that others require before these."""
     load = upstream().runner.load_dataset_entry
-    entries = load(category, include_prereq=True, include_language_specific_hint=True)
-    return {entry["id"]: entry for entry in sorted(entries, key=lambda entry: is_required(entry["id"]))}
+    return {entry["id"]: entry for entry in load(category, include_prereq=True, include_language_specific_hint=True)}
 
 
 @functools.cache
@@ -92,11 +91,6 @@ def graded(category: str) -> Mapping[str, tuple[JSONObject, list[Any]]]:
         if entry["id"].replace(category, shared) != answer["id"]:
             raise ValueError(f"{category}: the accepted answers are not in the order of the tasks")
     return {entry["id"]: (entry, answer["ground_truth"]) for entry, answer in zip(entries, answers, strict=True)}
-
-
-def is_required(identifier: str) -> bool:
-    """Whether a task is there only for others to build on."""
-    return bool(upstream().runner.is_memory_prereq(identifier))
 
 
 def entry_of(params: JSONObject) -> tuple[str, JSONObject]:
@@ -146,7 +140,7 @@ def grader_sha256(entry: JSONObject, answer: list[Any]) -> str:
 
 
 def dialogue_tasks(params: JSONObject) -> list[JSONObject]:
-    """A category's tasks, in the dataset's order; those that others require at the end."""
+    """A category's tasks, in the dataset's order; those that others require come first."""
     category = category_of(params)
     return [served_task(category, entry) for entry in shown(category).values()]
 
