@@ -20,12 +20,22 @@ from tests.oracles import needs
 @pytest.fixture(scope="session")
 def toolkit() -> Environment:
     """The toolkit's environment; built if this is the first time."""
-    spec = registry().get(ToolkitInfo, "toolkit", "bfcl").spec
+    return _environment("bfcl")
+
+
+@pytest.fixture(scope="session")
+def agentic() -> Environment:
+    """The one with what memory computes with."""
+    return _environment("bfcl-agentic")
+
+
+def _environment(name: str) -> Environment:
+    spec = registry().get(ToolkitInfo, "toolkit", name).spec
     try:
         return asyncio.run(ensure(spec, install=True))
     except ToolkitError as error:
         if "cannot be downloaded" in error.message:
-            needs(f"the toolkit of BFCL, and a package index to get it from ({error.message})")
+            needs(f"the toolkit {name}, and a package index to get it from ({error.message})")
         raise
 
 

@@ -21,10 +21,11 @@ def main(worker_file: str, folder: str, whole: str) -> None:
     worker = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(worker)
     os.environ["BFCL_PROJECT_ROOT"] = folder
-    worker.install_stand_ins()
+    native = sys.modules["evalcore_bfcl.native"]
+    native.install_stand_ins()
     sys.modules["tqdm"].tqdm = lambda items, **_: items  # type: ignore[attr-defined]
     claude = importlib.import_module("bfcl_eval.model_handler.api_inference.claude")
-    registry = sys.modules[worker.REGISTRY].MODEL_CONFIG_MAPPING
+    registry = sys.modules[native.REGISTRY].MODEL_CONFIG_MAPPING
 
     def handler(**_: object) -> object:
         made = object.__new__(claude.ClaudeHandler)  # its own __init__ opens a client
@@ -46,7 +47,7 @@ def main(worker_file: str, folder: str, whole: str) -> None:
             underscore_to_dot=True,
         )
     runner = importlib.import_module("bfcl_eval.eval_checker.eval_runner")
-    worker.StandIn.sealed = True
+    native.StandIn.sealed = True
     runner.main(models, ["single_turn"], None, None, partial_eval=whole != "whole")
 
 

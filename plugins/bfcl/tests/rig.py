@@ -106,13 +106,13 @@ def trials(path: Path) -> Trials:
     return found
 
 
-def with_toolkit(work: Callable[[ToolkitHandle], Awaitable[T]]) -> T:
-    """What `work` returns, given the toolkit."""
+def with_toolkit(work: Callable[[ToolkitHandle], Awaitable[T]], name: str = "bfcl") -> T:
+    """What `work` returns, given a toolkit."""
 
     async def ask() -> T:
         services = LocalServices(registry(), Path())
         try:
-            return await work(await services.toolkit("bfcl"))
+            return await work(await services.toolkit(name))
         finally:
             await services.close()
 

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +20,12 @@ import pytest
 
 from evalcore_bfcl.known import KNOWN_BAD
 from evalcore_bfcl.plugin import CATEGORIES, benchmark_name
+from evalcore_bfcl.worker import OURS
 
+REQUESTS = [
+    *("backend", "call", "categories", "dialogue_gold", "dialogue_grade", "dialogue_tasks", "gold", "grade", "open"),
+    *("session.close", "state", "tasks"),
+]
 SOURCES = Path(__file__).parents[1] / "src" / "evalcore_bfcl"
 
 
@@ -36,6 +42,11 @@ def worker() -> Any:
     return load("worker")
 
 
+@pytest.fixture
+def native() -> Any:
+    return load("native")
+
+
 def document(name: str, required: list[str] | None = None, **properties: Any) -> dict[str, Any]:
     """A function document of our own making, in the benchmark's shape."""
     return {"name": name, "parameters": {"type": "dict", "properties": properties, "required": required or []}}
@@ -48,15 +59,31 @@ def gold(worker: Any, function: dict[str, Any], accepted: dict[str, Any], langua
 
 
 class TestLoading:
-    def test_only_the_standard_library_is_imported(self) -> None:
-        tree = ast.parse((SOURCES / "worker.py").read_text(encoding="utf-8"))
+    @pytest.mark.parametrize("name", OURS)
+    def test_only_the_standard_library_and_each_other_are_imported(self, name: str) -> None:
+        tree = ast.parse((SOURCES / name).read_text(encoding="utf-8"))
         imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+        others = {name for name in imported if name.partition(".")[0] not in sys.stdlib_module_names}
+        assert others <= {"evalcore_bfcl", *(f"evalcore_bfcl.{file.removesuffix('.py')}" for file in OURS)}
+
+    def test_by_its_path_alone_it_finds_its_neighbours_and_nothing_else_of_ours(self, tmp_path: Path) -> None:
+        lines = (
+            "import importlib.util as u, json, sys",
+            f"s = u.spec_from_file_location('worker', {str(SOURCES / 'worker.py')!r})",
+            "m = u.module_from_spec(s)",
+            "s.loader.exec_module(m)",
+            "print(json.dumps([sorted(m.handlers()), [n for n in sys.modules if n.startswith('evalcore')]]))",
+        )
+        argv = [sys.executable, "-I", "-S", "-c", "\n".join(lines)]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+        handlers, ours = json.loads(done.stdout)
+        assert handlers == REQUESTS
+        assert sorted(ours) == ["evalcore_bfcl", *(f"evalcore_bfcl.{file.removesuffix('.py')}" for file in OURS[:-1])]
 
     def test_handlers_are_named_without_importing_upstream(self, worker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("BFCL_PROJECT_ROOT", raising=False)
-        assert sorted(worker.handlers()) == ["categories", "gold", "grade", "tasks"]
+        assert sorted(worker.handlers()) == REQUESTS
         assert "bfcl_eval" not in sys.modules
         assert "BFCL_PROJECT_ROOT" not in os.environ
 
@@ -217,34 +244,35 @@ class TestResponses:
     ) -> None:
         assert worker.unreadable(category, native) is expected
 
-    def test_code_that_computes_without_end_is_ended(self, worker: Any) -> None:
-        with pytest.raises(worker.Endless), worker.processor_time(0.05):
+    def test_code_that_computes_without_end_is_ended(self, native: Any) -> None:
+        with pytest.raises(native.Endless, match=r"0\.05 s"), native.processor_time(0.05):
             re.match(r"(a|a)*$", "a" * 60 + "b")
 
 
 class TestStandIns:
-    def test_they_are_inert_while_upstream_is_imported(self, worker: Any) -> None:
-        absent = worker.StandIn("absent")
+    def test_they_are_inert_while_upstream_is_imported(self, native: Any) -> None:
+        absent = native.StandIn("absent")
         assert isinstance(absent, ModuleType)
-        assert isinstance(absent.Client(key="none").messages, worker.StandIn)
-        assert isinstance(absent.this | absent.that, worker.StandIn)
+        assert isinstance(absent.Client(key="none").messages, native.StandIn)
+        assert isinstance(absent.this | absent.that, native.StandIn)
 
-    def test_as_decorators_they_give_back_what_they_decorate(self, worker: Any) -> None:
+    def test_as_decorators_they_give_back_what_they_decorate(self, native: Any) -> None:
         def decorated() -> int:
             return 3
 
-        assert worker.StandIn("absent").retry(attempts=2)(decorated) is decorated
+        assert native.StandIn("absent").retry(attempts=2)(decorated) is decorated
 
-    def test_afterwards_calling_one_is_an_error(self, worker: Any) -> None:
-        worker.StandIn.sealed = True
+    def test_afterwards_calling_one_is_an_error(self, native: Any) -> None:
+        native.StandIn.sealed = True
         with pytest.raises(RuntimeError, match="upstream called parse"):
-            worker.StandIn("absent").parse("text")
+            native.StandIn("absent").parse("text")
 
 
 def test_requirements_are_exact_pins_with_hashes_and_name_no_index() -> None:
     requirements = load("requirements")
-    assert [name for name, _, _ in requirements.REQUIREMENTS] == ["bfcl-eval", "filelock"]
-    for _, version, hashes in requirements.REQUIREMENTS:
+    assert [name for name, _, _ in requirements.REQUIREMENTS] == ["bfcl-eval", "filelock", "mpmath"]
+    assert set(requirements.REQUIREMENTS) < set(requirements.AGENTIC)
+    for _, version, hashes in requirements.AGENTIC:
         assert re.fullmatch(r"[0-9.]+", version)
         assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", value) for value in hashes)
     assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in requirements.FILES.values())
@@ -260,6 +288,6 @@ class TestReadme:
             assert tasks is not None
             assert f"| `{benchmark_name(category)}` | {int(tasks[1]):,} |" in self.TEXT
 
-    def test_so_is_every_replaced_module_and_every_known_bad_task(self, worker: Any) -> None:
-        for name in (*worker.ABSENT, worker.REGISTRY, *KNOWN_BAD):
+    def test_so_is_every_replaced_module_and_every_known_bad_task(self, native: Any) -> None:
+        for name in (*native.ABSENT, native.REGISTRY, *KNOWN_BAD):
             assert f"`{name}`" in self.TEXT

@@ -24,6 +24,7 @@ from evalcore.values.trial import Deliverable, Evidence
 from evalcore_bfcl.known import flags_of
 
 VERSION: Final = "2026.3.23"
+DATA: Final = "bfcl_eval/data/"
 LOAD_S: Final = 120.0  # the largest category loads in two seconds
 RESULT: Final = "The call was recorded."
 
@@ -39,18 +40,7 @@ class BfclAdapter:
 
     async def dataset(self) -> Dataset:
         """The data that bfcl-eval carries: the pinned one, or what stands in for it."""
-        whole = await (await self._services.toolkit("bfcl")).stamp()
-        upstream = cast(JSONObject, whole["upstream"])
-        pinned = whole["source"] == "pinned"
-        files = cast("dict[str, str]", upstream["files"])
-        return Dataset(
-            name=f"BFCL v4 {self._category}",
-            version=VERSION if pinned else str(whole["source"]),
-            date="2026-03-23" if pinned else "",
-            licence="Apache-2.0",
-            source=f"bfcl-eval {VERSION}" if pinned else str(whole["origin"]),
-            files={path: sha for path, sha in files.items() if path.endswith(f"BFCL_v4_{self._category}.json")},
-        )
+        return dataset_of(await (await self._services.toolkit("bfcl")).stamp(), self._category)
 
     async def tasks(self) -> AsyncIterator[Task]:
         """The category's tasks, in the dataset's order, with tools as upstream's own code makes them."""
@@ -81,8 +71,8 @@ class BfclAdapter:
         `all_calls` are those of the whole loop, where they are others.
         """
         left = standard_deliverable(trial)
-        first = [_as_sent(c) for c in first_response_calls(trial.recorder.reader())]
-        every = [_as_sent(c) for c in left.calls] or first  # a task without tools has no tool wire
+        first = [as_sent(c) for c in first_response_calls(trial.recorder.reader())]
+        every = [as_sent(c) for c in left.calls] or first  # a task without tools has no tool wire
         data: JSONObject = {"first_response": cast("list[JSONValue]", first)}
         if every != first:
             data["all_calls"] = cast("list[JSONValue]", every)
@@ -102,12 +92,38 @@ class BfclAdapter:
         return GoldCalls((tuple(Call(str(c["name"]), c["arguments"]) for c in cast("list[JSONObject]", calls)),))
 
 
-def _as_sent(call: Call) -> JSONObject:
-    """A call for the native decoder, its arguments as JSON text: what no pipe can carry as a value, text can."""
-    return {"name": call.name, "arguments": _text(call.arguments) if call.raw is None else call.raw}
+def dataset_of(stamp: JSONObject, category: str) -> Dataset:
+    """A category's data, as a toolkit's stamp tells of it."""
+    upstream = cast(JSONObject, stamp["upstream"])
+    pinned = stamp["source"] == "pinned"
+    files = cast("dict[str, str]", upstream["files"])
+    return Dataset(
+        name=f"BFCL v4 {category}",
+        version=VERSION if pinned else str(stamp["source"]),
+        date="2026-03-23" if pinned else "",
+        licence="Apache-2.0",
+        source=f"bfcl-eval {VERSION}" if pinned else str(stamp["origin"]),
+        files={path: sha for path, sha in files.items() if path.startswith(DATA) and _holds(path, category)},
+    )
 
 
-def _text(arguments: JSONValue) -> str:
+def _holds(path: str, category: str) -> bool:
+    """Whether a data file is a category's; the memory categories share one, as do those of web search."""
+    shared = next((name for name in ("memory", "web_search", "multi_turn") if category.startswith(name)), "")
+    if path.endswith(f"BFCL_v4_{category}.json") or (shared and path.endswith(f"BFCL_v4_{shared}.json")):
+        return True
+    if shared == "memory" and path.startswith(f"{DATA}memory_prereq_conversation/"):
+        return True
+    return bool(shared) and path.startswith(f"{DATA}multi_turn_func_doc/")
+
+
+def as_sent(call: Call) -> JSONObject:
+    """A call for the native decoder, its arguments as JSON text."""
+    return {"name": call.name, "arguments": as_text(call.arguments) if call.raw is None else call.raw}
+
+
+def as_text(arguments: JSONValue) -> str:
+    """Arguments as JSON text: what no pipe can carry as a value, text can."""
     try:
         return json.dumps(arguments)
     except (ValueError, RecursionError):  # more digits than Python prints, or too many levels

@@ -15,6 +15,7 @@ GRADE_S: Final = 120.0  # a verdict takes 2 ms; the worker itself stops at 10 s 
 ALL_CALLS: Final = "all calls of the loop"
 DECISIONS: Final = frozenset({"completed", "refused"})  # exits by which an agent can be said to have called nothing
 LONGEST: Final = 2_000  # characters kept of a native message: some repeat an argument, however long it is
+MOST: Final = 100  # items kept of a list: some are the whole state of an environment
 
 
 class BfclGrader:
@@ -62,17 +63,22 @@ class BfclGrader:
 
     async def stamp(self) -> JSONObject:
         """What decides a verdict: upstream's version and files, the modules replaced to import them, and our worker."""
-        whole = await (await self._services.toolkit("bfcl")).stamp()
-        upstream = whole.get("upstream")
-        native = upstream if isinstance(upstream, dict) else {}
-        return {
-            "source": whole.get("source"),
-            "package": native.get("package"),
-            "version": native.get("version"),
-            "replaced": native.get("replaced"),
-            "files": digest(native.get("files")),
-            "worker": whole.get("worker"),
-        }
+        return await native_stamp(self._services, "bfcl")
+
+
+async def native_stamp(services: Services, toolkit: str) -> JSONObject:
+    """The same of either toolkit."""
+    whole = await (await services.toolkit(toolkit)).stamp()
+    upstream = whole.get("upstream")
+    native = upstream if isinstance(upstream, dict) else {}
+    return {
+        "source": whole.get("source"),
+        "package": native.get("package"),
+        "version": native.get("version"),
+        "replaced": native.get("replaced"),
+        "files": digest(native.get("files")),
+        "worker": native.get("serving"),
+    }
 
 
 def called_nothing_but(ended: str | None) -> str:
@@ -81,13 +87,14 @@ def called_nothing_but(ended: str | None) -> str:
 
 
 def _details(native: JSONObject) -> JSONObject:
-    return {"native": _shortened(native["native"])}
+    return {"native": shortened(native["native"])}
 
 
-def _shortened(value: JSONValue) -> JSONValue:
-    """A native verdict as it is, but for texts that are longer than anybody reads."""
+def shortened(value: JSONValue) -> JSONValue:
+    """A native verdict as it is, but for texts and lists that are longer than anybody reads."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST else f"{value[:LONGEST]}… ({len(value):,} characters)"
     if isinstance(value, list):
-        return [_shortened(item) for item in value]
-    return {k: _shortened(v) for k, v in value.items()} if isinstance(value, dict) else value
+        shown = [shortened(item) for item in value[:MOST]]
+        return shown if len(value) <= MOST else [*shown, f"… ({len(value):,} items)"]
+    return {k: shortened(v) for k, v in value.items()} if isinstance(value, dict) else value

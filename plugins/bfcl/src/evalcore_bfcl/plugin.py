@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from evalcore.hookspecs import (
     AdapterInfo,
+    BridgeInfo,
     GraderInfo,
     GroupInfo,
     RendererInfo,
@@ -14,7 +15,7 @@ from evalcore.hookspecs import (
     ToolkitSpec,
     hookimpl,
 )
-from evalcore_bfcl.requirements import FILES, IMPORTS, PYTHON, REQUIREMENTS
+from evalcore_bfcl.requirements import AGENTIC, AGENTIC_IMPORTS, FILES, IMPORTS, PYTHON, REQUIREMENTS, Pins
 
 NO_CALL_FLOOR = "every task here is passed by calling nothing: the floor is 100 %, and oracle and noop behave alike"
 
@@ -34,10 +35,30 @@ CATEGORIES = {
     "live_relevance": "some function fits: call any (16 tasks)",
 }
 
+MULTI_TURN = {
+    "multi_turn_base": "several turns with stateful tools (200 tasks)",
+    "multi_turn_miss_func": "the same, where a function is missing at first (200 tasks)",
+    "multi_turn_miss_param": "the same, where the user leaves a value out at first (200 tasks)",
+    "multi_turn_long_context": "the same, among far more files, orders and flights (200 tasks)",
+}
+
+MEMORY = {
+    "memory_kv": "questions about 37 earlier sessions, remembered by key (155 tasks)",
+    "memory_rec_sum": "questions about 37 earlier sessions, remembered as one text (155 tasks)",
+    "memory_vector": "questions about 37 earlier sessions, remembered by meaning (155 tasks)",
+}
+
+DIALOGUES = {**MULTI_TURN, **MEMORY}
+
 # Upstream's weights. Simple is the mean of three languages and counts as one of four; live counts tasks.
 SIMPLE = dict.fromkeys(("simple_python", "simple_java", "simple_javascript"), 1 / 12)
 NON_LIVE = {**SIMPLE, **dict.fromkeys(("multiple", "parallel", "parallel_multiple"), 1 / 4)}
 LIVE = {"live_simple": 258, "live_multiple": 1053, "live_parallel": 16, "live_parallel_multiple": 24}
+
+
+def toolkit_of(category: str) -> str:
+    """Which toolkit holds what a category's calls and verdicts need."""
+    return "bfcl-agentic" if category in MEMORY else "bfcl"
 
 
 def benchmark_name(category: str) -> str:
@@ -71,14 +92,39 @@ def _benchmarks() -> list[AdapterInfo]:
             floor_note=NO_CALL_FLOOR if "irrelevance" in category else "",
         )
         for category, summary in CATEGORIES.items()
+    ] + [
+        AdapterInfo(
+            benchmark_name(category),
+            f"BFCL v4: {summary}",
+            "evalcore_bfcl.dialogue:DialogueAdapter",
+            parameters={"category": category, "grader": "bfcl-agentic" if category in MEMORY else "bfcl-multi-turn"},
+            toolkits=(toolkit_of(category),),
+            context_tokens=32_000,
+            tools_change=category == "multi_turn_miss_func",
+        )
+        for category, summary in DIALOGUES.items()
     ]
 
 
 @hookimpl
 def evalcore_graders() -> list[GraderInfo]:
-    """The leaderboard's own runner."""
-    summary = "BFCL's own single-turn runner, on the calls of the first model response"
-    return [GraderInfo("bfcl-single-turn", summary, "evalcore_bfcl.grader:BfclGrader", toolkits=("bfcl",))]
+    """The leaderboard's own runners."""
+    single = "BFCL's own single-turn runner, on the calls of the first model response"
+    several = "BFCL's own multi-turn runner, which executes the calls again and compares states and results"
+    last = "BFCL's own agentic runner, on the last words"
+    factory = "evalcore_bfcl.dialogue_grader:DialogueGrader"
+    return [
+        GraderInfo("bfcl-single-turn", single, "evalcore_bfcl.grader:BfclGrader", toolkits=("bfcl",)),
+        GraderInfo("bfcl-multi-turn", several, factory, toolkits=("bfcl",)),
+        GraderInfo("bfcl-agentic", last, factory, toolkits=("bfcl-agentic",)),
+    ]
+
+
+@hookimpl
+def evalcore_bridges() -> list[BridgeInfo]:
+    """Upstream's stateful classes."""
+    summary = "BFCL's stateful classes, and the turns in which a user speaks"
+    return [BridgeInfo("bfcl-stateful", summary, "evalcore_bfcl.bridge:StatefulBridge")]
 
 
 @hookimpl
@@ -90,13 +136,23 @@ def evalcore_renderers() -> list[RendererInfo]:
 
 @hookimpl
 def evalcore_toolkits() -> list[ToolkitInfo]:
-    """bfcl-eval in an environment of its own."""
-    spec = ToolkitSpec(
-        name="bfcl",
-        requirements=tuple(Requirement(name, version, hashes) for name, version, hashes in REQUIREMENTS),
+    """bfcl-eval in environments of its own: one for most, one with what memory and web search compute with."""
+    return [
+        ToolkitInfo("bfcl", "BFCL's data and checkers (bfcl-eval, 3 MB)", _toolkit("bfcl", REQUIREMENTS, IMPORTS)),
+        ToolkitInfo(
+            "bfcl-agentic",
+            "the same for BFCL's memory and web-search tasks (with numpy, 20 MB)",
+            _toolkit("bfcl-agentic", AGENTIC, AGENTIC_IMPORTS),
+        ),
+    ]
+
+
+def _toolkit(name: str, pins: Pins, imports: tuple[str, ...]) -> ToolkitSpec:
+    return ToolkitSpec(
+        name=name,
+        requirements=tuple(Requirement(*pin) for pin in pins),
         python=PYTHON,
         worker="evalcore_bfcl.worker",
         files=FILES,
-        imports=IMPORTS,
+        imports=imports,
     )
-    return [ToolkitInfo("bfcl", "BFCL's data and checkers (bfcl-eval, 2 MB)", spec)]

@@ -6,36 +6,31 @@ one task at a time, and what they wrote is read back. Text from an agent reaches
 (`json.loads`) and the checkers (comparisons, regular expressions); nothing on that way evaluates it.
 """
 
-import atexit
-import collections
 import contextlib
 import functools
 import hashlib
 import importlib.metadata
 import itertools
 import json
-import locale
-import os
-import signal
 import sys
-import tempfile
-import threading
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-JSONObject: TypeAlias = dict[str, Any]
+if "evalcore_bfcl" not in sys.modules:  # loaded by its path: its neighbours are here, and nothing else of ours
+    neighbours = types.ModuleType("evalcore_bfcl")
+    neighbours.__path__ = [str(Path(__file__).parent)]
+    sys.modules["evalcore_bfcl"] = neighbours
+
+from evalcore_bfcl import stateful, turn_grading
+from evalcore_bfcl.native import CPU_SECONDS, Endless, JSONObject, processor_time, upstream
 
 PACKAGE = "bfcl-eval"
+OURS = ("confine.py", "native.py", "stateful.py", "turn_grading.py", "worker.py")
+"""Our files that serve requests; a change of one can change a verdict."""
 MODEL = "evalcore"
 """Whose verdicts the runner thinks these are; upstream reads `_` in it as `/`, so it has none."""
-
-REGISTRY = "bfcl_eval.constants.model_config"
-FOR_APIS, FOR_TABLES = ("anthropic", "anthropic.types", "overrides", "tenacity"), ("dotenv", "numpy", "pandas", "tqdm")
-FOR_TEXT = ("tree_sitter", "tree_sitter_java", "tree_sitter_javascript")
-ABSENT = (*FOR_APIS, *FOR_TABLES, *FOR_TEXT)
-"""Imported by upstream modules that we need, called only by parts of them that we do not."""
 
 GIVEN = ("prompt", "possible_answer", "model_result", "model_result_raw")
 ECHOED = (*GIVEN, "model_result_decoded", "decoded_result")
@@ -43,87 +38,6 @@ ECHOED = (*GIVEN, "model_result_decoded", "decoded_result")
 
 MALFORMED: JSONObject = {"malformed": ""}
 """A call that reached nobody in readable form: one whose arguments the native decoder cannot read either."""
-
-CPU_SECONDS = 10.0
-"""For one verdict, which takes a millisecond: some of upstream's patterns can be made to backtrack without end."""
-
-
-# Importing upstream without what it does not need here
-
-
-class StandIn(types.ModuleType):
-    """An absent module, or any name in one: inert while upstream is being imported, an error once that is done."""
-
-    sealed = False
-
-    def __getattr__(self, name: str) -> "StandIn":
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return StandIn(name)
-
-    def __call__(self, *arguments: object, **named: object) -> object:
-        if StandIn.sealed:
-            raise RuntimeError(f"upstream called {self.__name__}, which this environment leaves out")
-        decorates = len(arguments) == 1 and not named and callable(arguments[0])
-        return arguments[0] if decorates else self
-
-    def __or__(self, other: object) -> "StandIn":
-        return self
-
-
-def install_stand_ins() -> None:
-    """Puts stand-ins where upstream will look for absent modules, and a registry that knows any model."""
-    sys.modules.update({name: StandIn(name) for name in ABSENT})
-    registry = types.ModuleType(REGISTRY)
-    # As for every tool-calling model of upstream's whose API takes no dots: tools are named with `_` for `.`.
-    model = types.SimpleNamespace(underscore_to_dot=True)
-    registry.__dict__["MODEL_CONFIG_MAPPING"] = collections.defaultdict(lambda: model)
-    sys.modules[REGISTRY] = registry
-
-
-class Upstream:
-    """The imported benchmark: its runner, its tool converter, a tool-calling handler, and a folder for scores."""
-
-    def __init__(self, root: Path) -> None:
-        # Importing upstream's settings makes folders under this root, by default inside site-packages.
-        os.environ["BFCL_PROJECT_ROOT"] = str(root)
-        install_stand_ins()
-        self.runner: Any = importlib.import_module("bfcl_eval.eval_checker.eval_runner")
-        self.conversion: Any = importlib.import_module("bfcl_eval.model_handler.utils")
-        claude: Any = importlib.import_module("bfcl_eval.model_handler.api_inference.claude")
-        StandIn.sealed = True
-        # Not constructed, which would open a client. Decoding reads this one attribute.
-        self.handler: Any = object.__new__(claude.ClaudeHandler)
-        self.handler.is_fc_model = True
-        self.scores = root / "score"
-        self.categories: list[str] = self.runner.SINGLE_TURN_CATEGORY
-
-    def tools(self, functions: list[JSONObject]) -> list[JSONObject]:
-        """Function documents as the tools that native tool calling would send."""
-        style, types_ = self.conversion.ModelStyle.ANTHROPIC, self.conversion.GORILLA_TO_OPENAPI
-        return list(self.conversion.convert_to_tool(functions, types_, style))
-
-    def entries(self, category: str, hints: bool) -> list[JSONObject]:
-        """A category's tasks; with hints as models are shown them, without as the runner grades them."""
-        load = self.runner.load_dataset_entry
-        return list(load(category, include_prereq=False, include_language_specific_hint=hints))
-
-    def ground_truth(self, category: str) -> list[JSONObject]:
-        """A category's accepted answers, in the order of its tasks; none where only calling or not is graded."""
-        ungraded = self.runner.is_relevance_or_irrelevance(category)
-        return [] if ungraded else list(self.runner.load_ground_truth_entry(category))
-
-
-@functools.cache
-def upstream() -> Upstream:
-    """Upstream's code, imported at the first use."""
-    # Upstream opens its UTF-8 files in the locale's encoding.
-    if locale.getpreferredencoding(False).lower() not in {"utf-8", "utf8"}:
-        raise RuntimeError("the worker must run in UTF-8 mode: set PYTHONUTF8=1")
-    # In the folder that the host made to work in: it goes with the host even if this process is killed.
-    folder = tempfile.TemporaryDirectory(prefix="bfcl-", dir=Path.cwd())
-    atexit.register(folder.cleanup)
-    return Upstream(Path(folder.name))
 
 
 # Tasks
@@ -290,28 +204,6 @@ def gold(params: JSONObject) -> JSONObject:
 # Grading
 
 
-class Endless(Exception):
-    """Upstream's code used up the processor time of a verdict."""
-
-
-@contextlib.contextmanager
-def processor_time(seconds: float) -> Iterator[None]:
-    """Raises `Endless` in the body when it computes longer; only where signals can be had, in a main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise Endless
-
-    signal.signal(signal.SIGVTALRM, interrupt)  # regular expressions look for signals too
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)  # and again, should upstream catch it
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-
-
 def model_output(calls: list[tuple[str, Any]], malformed: bool, answer: str | None) -> list[Any]:
     """What an agent did, as a response of upstream's handler: its calls, their arguments as JSON text, or its text."""
     output: list[Any] = [{name: given if isinstance(given, str) else json.dumps(given)} for name, given in calls]
@@ -364,36 +256,48 @@ def grade(params: JSONObject) -> JSONObject:
 
 
 def files_used() -> list[Path]:
-    """Upstream's imported modules, and the data of every category served."""
+    """Upstream's imported modules, the classes that calls run against, and the data of every category served."""
     runner = upstream().runner
     origins = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     imported = {Path(origin).resolve() for origin in origins if origin}
     sources = {path for path in imported if runner.PACKAGE_ROOT in path.parents}
-    names = [runner.get_file_name_by_category(category) for category in upstream().categories]
+    names = [runner.get_file_name_by_category(category) for category in (*upstream().categories, *stateful.files())]
     data = [folder / name for folder in (runner.PROMPT_PATH, runner.POSSIBLE_ANSWER_PATH) for name in names]
-    return sorted(sources | {path for path in data if path.exists()})
+    return sorted({*sources, *stateful.sources(), *(path for path in data if path.exists())})
 
 
 def stamp() -> JSONObject:
-    """Which upstream code this is, and which modules were replaced."""
+    """Which upstream code this is, which modules were replaced, what confines it, and which files of ours serve it."""
     with contextlib.redirect_stdout(sys.stderr):
         paths, site = files_used(), upstream().runner.PACKAGE_ROOT.parent
-    digests = {path.relative_to(site).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
     version = next((found.version for found in importlib.metadata.distributions(name=PACKAGE)), None)
-    return {"package": PACKAGE, "version": version, "replaced": sorted([*ABSENT, REGISTRY]), "files": digests}
+    return {
+        "package": PACKAGE,
+        "version": version,
+        "replaced": upstream().replaced,
+        "confined": upstream().confined,
+        "files": {path.relative_to(site).as_posix(): sha256(path) for path in paths},
+        "serving": {name: sha256(Path(__file__).with_name(name)) for name in OURS},
+    }
 
 
-def quiet(handler: Callable[[JSONObject], object]) -> Callable[[JSONObject], object]:
+def sha256(path: Path) -> str:
+    """A file's digest."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def quiet(handler: Callable[..., object]) -> Callable[..., object]:
     """The handler with everything that upstream prints sent to standard error."""
 
     @functools.wraps(handler)
-    def call(params: JSONObject) -> object:
+    def call(*given: object) -> object:
         with contextlib.redirect_stdout(sys.stderr):
-            return handler(params)
+            return handler(*given)
 
     return call
 
 
-def handlers() -> dict[str, Callable[[JSONObject], object]]:
+def handlers() -> dict[str, Callable[..., object]]:
     """Each request's name and what answers it."""
-    return {handler.__name__: quiet(handler) for handler in (tasks, gold, grade, categories)}
+    own = {handler.__name__: handler for handler in (tasks, gold, grade, categories)}
+    return {name: quiet(handler) for name, handler in {**own, **stateful.handlers(), **turn_grading.handlers()}.items()}

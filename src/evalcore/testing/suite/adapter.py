@@ -171,12 +171,16 @@ class AdapterConformance(Conformance):
         assert self.run(adapter.assign(some[0], renamed)) == first[0], "the arm's handle is no part of the arm"
         assert before == [canonical(task.data) for task in some], "assigning changed a task's data"
 
-    def test_assignments_are_well_formed(self, some: tuple[Task, ...], adapter: Adapter, registry: Registry) -> None:
+    def test_assignments_are_well_formed(
+        self, some: tuple[Task, ...], adapter: Adapter, registry: Registry, bridges: Bridges
+    ) -> None:
         """Messages of known roles that say something; registered bridges with JSON for a config; sensible limits."""
         known = registry.all(BridgeInfo)
         for task in some:
             assignment = self.run(adapter.assign(task, ANYBODY))
             faults = [*_message_faults(assignment.messages), *_limit_faults(assignment)]
+            if not assignment.messages and not self.run(_driven(assignment, task, bridges)):
+                faults.append("there is no message, and no driver to say one")
             faults += [f"bridge {b.kind!r} is not registered" for b in assignment.bridges if b.kind not in known]
             faults += [f"bridge {b.kind!r}: {f}" for b in assignment.bridges if (f := json_fault(b.config))]
             assert not faults, f"task {task.id!r}: {faults}"
@@ -286,8 +290,6 @@ def _is_date(text: str) -> bool:
 
 
 def _message_faults(messages: tuple[Message, ...]) -> Iterator[str]:
-    if not messages:
-        yield "there is no message"
     for number, message in enumerate(messages):
         if message.role not in MESSAGE_ROLES:
             yield f"message {number} has the role {message.role!r}"
@@ -350,6 +352,14 @@ async def _tools(adapter: Adapter, task: Task, bridges: Bridges) -> list[ToolSpe
     trial = await opened(await adapter.assign(task, ANYBODY), task, bridges)
     try:
         return [tool for episode in trial.episodes for tool in episode.tools()]
+    finally:
+        await trial.close()
+
+
+async def _driven(assignment: Assignment, task: Task, bridges: Bridges) -> bool:
+    trial = await opened(assignment, task, bridges)
+    try:
+        return any(episode.driver() is not None for episode in trial.episodes)
     finally:
         await trial.close()
 
