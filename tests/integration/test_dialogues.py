@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from evalcore.cli.trial_text import trial_text
 from evalcore.contracts import HarnessVersion, Job
 from evalcore.engine.plan import make_plan
 from evalcore.engine.run import RunOptions, regrade, resume, start
@@ -457,3 +458,32 @@ def test_an_agent_process_is_run_once_a_turn_and_finds_the_new_tools(folder: Pat
     told = [r["messages"][-1]["content"] for r in _requests(folder)[::2]]  # type: ignore[index, call-overload]
     history = 'assistant: [called look_bern({"city":"Bern"})]\n[result: Bern: fine]\nfine'
     assert str(told[1]).endswith(f"{history}\n\nuser: Weather of Oslo?")
+
+
+def test_a_dialogue_reads_as_one(folder: Path) -> None:
+    """Each word is told once, whoever recorded it: the user's model, the turn, the agent's model, its reply."""
+    asyncio.run(carry_out(folder, "toy-users", {"s": WITH_USER}, choices=ONE))
+    store = TraceStore(folder / "r")
+    (attempt,) = attempts(folder)
+    told = [line[10:] for line in trial_text(store.read(attempt.trace), attempt, None, "s") if line[:3] == "   "]
+    store.close()
+
+    assert told == [
+        "system: You answer questions about the weather.",
+        "user: Bern, please",
+        "turn 1",
+        "agent asks for: look",
+        'call 1: look: {"city":"Bern"}',
+        "result 1: Bern: fine",
+        "agent: fine",
+        "user: And Oslo",
+        "turn 2",
+        "agent asks for: look",
+        'call 2: look: {"city":"Oslo"}',
+        "result 2: Oslo: fine",
+        "agent: fine",
+        "user: ###STOP###",
+        "the dialogue ends: user_stop",
+        'the harness says: {"finish_reason":"stop"}',
+        "exit: completed",
+    ]

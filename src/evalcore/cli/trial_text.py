@@ -28,8 +28,17 @@ def trial_text(
         yield f"{role:<8} {plural(usage.calls, 'model call')}: {tokens}"
     yield ""
     shorten = _Shorten(full)
+    dialogue = False
+    said: dict[str, str] = {}  # by whom, last: what a model said is not told again as what was heard
     for event in reader.events():
-        yield from _event(event, shorten)
+        who, words = _spoken(event)
+        dialogue = dialogue or event.get("e") == "dialogue.turn"
+        if words and dialogue and event.get("e") != "model.response" and words == said.get(who):
+            yield from _told_already(event, shorten)
+        else:
+            yield from _event(event, shorten)
+        if words:
+            said[who] = words
     yield ""
     yield from _verdict(attempt, grading, shorten)
 
@@ -58,8 +67,45 @@ def _event(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
         yield from _response(event, shorten)
     elif kind == "harness.exit":
         yield from _claim(event, shorten)
+    elif kind == "dialogue.turn":
+        yield from _turn(event, shorten)
     elif kind not in _SILENT:
         yield from _block(event, *_head_and_text(kind, event), shorten)
+
+
+def _spoken(event: JSONObject) -> tuple[str, str]:
+    """Who speaks in an event, and the words; none in most."""
+    kind, who, content = event.get("e"), "agent", None
+    if kind == "model.response":
+        who, content = str(event.get("role")), assistant_message(event.get("body")).get("content")
+    elif kind in ("dialogue.reply", "harness.exit"):
+        content = event.get("answer")
+    elif kind == "dialogue.turn" and len(messages := _objects(event.get("messages"))) == 1:
+        who, content = "user", messages[0].get("content")
+    text = _content(content)
+    return who, text if isinstance(text, str) else ""
+
+
+def _told_already(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
+    """What else there is to an event whose words stand above."""
+    if event.get("e") == "dialogue.turn":
+        yield from _block(event, f"turn {event.get('turn')}", None, shorten)
+        yield from _new_tools(event)
+    elif event.get("e") == "harness.exit":
+        yield from _claim({**event, "answer": None}, shorten)
+
+
+def _turn(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
+    for message in _objects(event.get("messages")):
+        head = f"turn {event.get('turn')}, {message.get('role')}"
+        yield from _block(event, head, _content(message.get("content")), shorten)
+    yield from _new_tools(event)
+
+
+def _new_tools(event: JSONObject) -> Iterator[str]:
+    tools = event.get("tools")
+    if isinstance(tools, list):
+        yield from _block(event, "tools from now on", ", ".join(map(str, tools)), _Shorten(False))
 
 
 def _head_and_text(kind: str, event: JSONObject) -> tuple[str, JSONValue]:
@@ -71,9 +117,24 @@ def _head_and_text(kind: str, event: JSONObject) -> tuple[str, JSONValue]:
     if kind == "tool.result":
         failed = ", an error" if event.get("error") else ""
         return f"result {event.get('call')}{failed}", _content(event.get("content"))
+    if kind in ("env.call", "env.result"):
+        return _of_environment(kind, event)
+    if kind == "dialogue.reply":
+        return "the agent says", event.get("answer")
+    if kind == "dialogue.end":
+        return "the dialogue ends", " ".join(str(v) for k in ("reason", "limit", "fault") if (v := event.get(k)))
     if kind == "exit":
         return "exit", " ".join(str(v) for v in (event.get("kind"), event.get("limit"), event.get("detail")) if v)
     return kind, {k: v for k, v in event.items() if k not in ("t", "e")}
+
+
+def _of_environment(kind: str, event: JSONObject) -> tuple[str, JSONValue]:
+    """What the environment did itself, such as a simulated user's own calls."""
+    who = event.get("requestor") or event.get("source") or "the environment"
+    if kind == "env.call":
+        return f"{who} calls {event.get('tool')}", event.get("arguments")
+    failed = ", an error" if event.get("error") else ""
+    return f"result for {who}{failed}", _content(event.get("content"))
 
 
 def _claim(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
