@@ -17,7 +17,7 @@ from evalcore.errors import ConfigError, UnknownNameError
 from evalcore.values.descriptors import AxisInfo, HarnessInfo, ModelInfo
 from evalcore.values.faults import Wrong
 from evalcore.values.json import JSONValue
-from evalcore.values.study import BenchmarkChoice, Contrast, RoleChoice, Study
+from evalcore.values.study import Analysis, BenchmarkChoice, Contrast, RoleChoice, Study
 from evalcore.values.task import Limits
 
 EXAMPLE = """
@@ -99,7 +99,7 @@ def test_five_different_mistakes_are_told_together_with_their_paths(tmp_path: Pa
         "$.study.budget_usd: must be > 0: -1.0",
         "$.benchmarks.\"bfcl-multiple\".limit: no task is in '50-0' (0-based, B not included: 0-50 is the first fifty)",
         "$.arms.constrained.extends: no such arm: 'plan' (did you mean 'plain'?)",
-        "$.contrasts[0].margin: must be <= 1: 5.0",
+        "$.contrasts[0].margin: must be <= 1: 5.0 (a share: 0.05 is five percentage points)",
     }
 
 
@@ -361,6 +361,18 @@ CHOICES = st.builds(BenchmarkChoice, st.none() | RANGES) | st.builds(
     BenchmarkChoice, tasks=st.lists(KEY, min_size=1, max_size=3, unique=True).map(tuple)
 )
 
+SHARE = st.floats(0.01, 0.4)
+ANALYSES = st.just(Analysis()) | st.builds(
+    Analysis,
+    SHARE,
+    SHARE,
+    st.sampled_from(["obrien-fleming", "pocock"]),
+    st.just(()) | st.just((0.25, 1.0)),
+    st.none() | AMOUNT,
+    st.dictionaries(st.sampled_from(["success", "cost"]), SHARE, max_size=2),
+    st.dictionaries(st.sampled_from(["cost", "time"]), st.tuples(AMOUNT, st.just(0.0)), max_size=2),
+)
+
 
 @st.composite
 def studies(draw: st.DrawFn) -> Study:
@@ -368,7 +380,8 @@ def studies(draw: st.DrawFn) -> Study:
     axes = st.dictionaries(KEY.filter(lambda k: k != "extends").map("a".__add__), VALUE, max_size=3)
     arms = draw(st.dictionaries(HANDLE, axes, min_size=2, max_size=3))
     first, second = list(arms)[:2]
-    contrast = st.builds(Contrast, st.just(first), st.just(second), KEY, st.none() | st.floats(0.001, 1))
+    metric = st.sampled_from(["pass@1", "pass^3", "tokens"])
+    contrast = st.builds(Contrast, st.just(first), st.just(second), metric, st.none() | st.floats(0.001, 1))
     return Study(
         name=draw(st.from_regex(r"[a-z0-9][a-z0-9_+-]{0,9}", fullmatch=True)),
         benchmarks=benchmarks,
@@ -381,7 +394,62 @@ def studies(draw: st.DrawFn) -> Study:
         roles=draw(st.dictionaries(st.sampled_from(["user", "judge"]), st.builds(RoleChoice, st.none() | KEY, LIMITS))),
         sweep=draw(st.dictionaries(KEY.map("b".__add__), VALUE.map(lambda v: (v,)), max_size=2)),
         contrasts=tuple(draw(st.lists(contrast, max_size=1))),
+        analysis=draw(ANALYSES),
     )
+
+
+ANALYSIS = """
+[analysis]
+alpha = 0.01
+stopping = "obrien-fleming"
+looks = [0.5, 0.75, 1.0]
+value_per_solve_usd = 2.5
+weights = { success = 0.7, cost = 0.3 }
+anchors = { cost = [0.5, 0.0] }
+"""
+
+
+def test_the_analysis_is_part_of_the_plan_and_of_its_digest() -> None:
+    plain, whole = parsed(MINIMAL), parsed(MINIMAL + ANALYSIS)
+    assert whole.analysis == Analysis(
+        0.01, 0.8, "obrien-fleming", (0.5, 0.75, 1.0), 2.5, {"success": 0.7, "cost": 0.3}, {"cost": (0.5, 0.0)}
+    )
+    assert plain.analysis == Analysis() and plain.digest != whole.digest
+    assert "analysis" not in plain.as_json()  # the digests of older studies stand
+
+
+@pytest.mark.parametrize(
+    "text, faults",
+    [
+        ("alpha = 0.7", ["$.analysis.alpha: must be < 0.5: 0.7"]),
+        (
+            'stopping = "peek"',
+            ["$.analysis.stopping: expected 'fixed', 'obrien-fleming', 'pocock' or 'anytime', got the text 'peek'"],
+        ),
+        ("looks = [0.5, 1.0]", ["$.analysis.looks: looks are not planned with stopping = 'fixed'"]),
+        (
+            'stopping = "pocock"\nlooks = [0.5, 0.4]',
+            ["$.analysis.looks: expected two or more shares of the tasks, increasing, the last one 1"],
+        ),
+        (
+            "weights = { succes = 1 }",
+            ["$.analysis.weights.succes: no dimension of the composite (did you mean 'success'?)"],
+        ),
+        ("weights = { success = 0 }", ["$.analysis.weights: all weights are 0"]),
+        ("weights = { cost = -1, time = 1 }", ["$.analysis.weights.cost: expected a number of at least 0, got -1.0"]),
+        ("anchors = { cost = [1.0, 1.0] }", ["$.analysis.anchors.cost: expected [worst, best], two different numbers"]),
+        ("anchors = { cost = [nan, 1.0] }", ["$.analysis.anchors.cost[0]: expected a finite number, got nan"]),
+    ],
+)
+def test_a_wrong_analysis_says_what_would_be_right(text: str, faults: list[str]) -> None:
+    assert faults_of(f"[analysis]\n{text}") == faults
+
+
+def test_only_what_can_be_compared_is_a_metric() -> None:
+    text = '[[contrasts]]\na = "a"\nb = "b"\nmetric = "{}"\n'
+    assert faults_of('[arms.b]\nharness = "noop"\n' + text.format("tokns")) == [
+        "$.contrasts[0].metric: 'tokns' cannot be compared (did you mean 'tokens'?)"
+    ]
 
 
 @given(studies())

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evalcore.cli.output import paragraph, table
+from evalcore.report.analysis import Flip
 from evalcore.report.compare import Comparison, Outcome
-from evalcore.report.comparison_words import KINDS, measured, settling, shown, verdict
+from evalcore.report.comparison_words import KINDS, amount, measured, settling, shown, verdict
 from evalcore.report.differences import Difference
-from evalcore.report.outcomes import Flip
 from evalcore.report.sides import Side
 from evalcore.report.words import percent, plural, safe
 
@@ -55,7 +55,7 @@ def _outcome(outcome: Outcome, path_a: str, path_b: str) -> Iterator[str]:
     yield f"  {outcome.conclusion.verdict.upper()}"
     yield table([("", f"{measured(outcome)}: {verdict(outcome)}")])
     if outcome.conclusion.verdict in TO_LOOK_AT:
-        yield table([("", settling(outcome.settle))])
+        yield table([("", settling(outcome.settle, outcome.measure))])
     yield ""
     runs_a, runs_b = paired.runs
     tasks = plural(len(paired.pairing.keys), "task")
@@ -83,8 +83,13 @@ def _dropped(outcome: Outcome) -> Iterator[str]:
 
 def _numbers(outcome: Outcome) -> str:
     """Point values; only the difference of the metric has an interval, above."""
-    rates = outcome.paired.rates
+    rates, values, measure = outcome.paired.rates, outcome.paired.values, outcome.measure
     rows = []
+    if values and measure.name != "pass@1":
+        a, b = values
+        rows.append(
+            (measure.word, amount(a, measure), amount(b, measure), amount(a - b, measure, signed=True), "compared here")
+        )
     if rates:
         rows.append(("solved", percent(rates[0]), percent(rates[1]), f"{100 * (rates[0] - rates[1]):+.1f} points", ""))
     rows += [

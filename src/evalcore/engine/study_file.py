@@ -5,13 +5,14 @@ Each part is read on its own, so that a fault in one does not hide those of anot
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Collection, Mapping
-from itertools import islice
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final, cast
 
-from attrs import Attribute, field, frozen, validators
+from attrs import Attribute, Factory, field, frozen, validators
 
 from evalcore.engine.arms import MAX_ARMS, Content, Vocabulary, collect_arms, points, swept_handle
 from evalcore.engine.settings import check_name
@@ -20,10 +21,11 @@ from evalcore.values.arm import Arm
 from evalcore.values.convert import attempt, parse_toml, read_text
 from evalcore.values.faults import ROOT, Faults, Wrong, described, did_you_mean, item_path, key_path, literal, one_of
 from evalcore.values.json import JSONObject, JSONValue, canonical
-from evalcore.values.study import BenchmarkChoice, Contrast, RoleChoice, Study
+from evalcore.values.measure import DIMENSIONS, find_measure
+from evalcore.values.study import Analysis, BenchmarkChoice, Contrast, RoleChoice, Stopping, Study
 from evalcore.values.task import LIMIT_NAMES, ROLES, Limits, Role
 
-TABLES: Final = ("study", "benchmarks", "limits", "roles", "arms", "sweep", "contrasts")
+TABLES: Final = ("study", "benchmarks", "limits", "roles", "arms", "sweep", "contrasts", "analysis")
 _RANGE: Final = re.compile(r"(\d{1,18})(?:(-)(\d{1,18})?)?", re.ASCII)
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HANDLE: Final = re.compile(r"[^\s@](?:[^\x00-\x1f\x7f@]*[^\s@])?")
@@ -89,9 +91,18 @@ class _ContrastTable:
     a: str
     b: str
     metric: str = field(default="pass@1", validator=validators.min_len(1))
-    margin: float | None = field(
-        default=None, validator=validators.optional(validators.and_(validators.gt(0), validators.le(1)))
-    )
+    margin: float | None = field(default=None, validator=validators.optional(validators.gt(0)))
+
+
+@frozen
+class _AnalysisTable:
+    alpha: float = field(default=0.05, validator=[validators.gt(0), validators.lt(0.5)])
+    power: float = field(default=0.8, validator=[validators.gt(0), validators.lt(1)])
+    stopping: Stopping = "fixed"
+    looks: tuple[float, ...] = ()
+    value_per_solve_usd: float | None = field(default=None, validator=validators.optional(validators.gt(0)))
+    weights: Mapping[str, float] = Factory(dict)
+    anchors: Mapping[str, tuple[float, ...]] = Factory(dict)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -158,6 +169,7 @@ def _draft(raw: object, faults: Faults, check_selector: Callable[[str], object] 
         roles=_roles(raw, faults),
         sweep=sweep,
         contrasts=_contrasts(raw, written, sweep, faults),
+        analysis=_analysis(raw, faults),
     )
 
 
@@ -337,12 +349,65 @@ def _contrasts(
                 faults.add(key_path(where, side), f"no such arm: {literal(name)}", did_you_mean(name, written))
         if read is None:
             continue
+        _check_measure(read, where, faults)
         if read.a == read.b:
             faults.add(where, f"compares {literal(read.a)} with itself")
         if any({read.a, read.b} == {c.a, c.b} and read.metric == c.metric for c in contrasts):
             faults.add(where, "is declared twice")
         contrasts.append(Contrast(read.a, read.b, read.metric, read.margin))
     return tuple(contrasts)
+
+
+def _check_measure(contrast: _ContrastTable, where: str, faults: Faults) -> None:
+    """A metric that can be compared; the margin of a rate is a share."""
+    try:
+        measure = find_measure(contrast.metric)
+    except Wrong as wrong:
+        faults.add(key_path(where, "metric"), wrong.message, wrong.hint)
+        return
+    if measure.rate and contrast.margin is not None and contrast.margin > 1:
+        hint = "a share: 0.05 is five percentage points"
+        faults.add(key_path(where, "margin"), f"must be <= 1: {contrast.margin}", hint)
+
+
+def _analysis(raw: Mapping[str, object], faults: Faults) -> Analysis:
+    """[analysis], with what its parts must be to each other."""
+    where, before = "$.analysis", len(faults)
+    read = attempt(raw.get("analysis", {}), _AnalysisTable, where=where, faults=faults)
+    if read is None or len(faults) > before:
+        return Analysis()
+    planned = read.stopping in ("obrien-fleming", "pocock")
+    if read.looks and not planned:
+        faults.add(f"{where}.looks", f"looks are not planned with stopping = {literal(read.stopping)}")
+    if read.looks and (not _increasing(read.looks) or len(read.looks) < 2 or read.looks[-1] != 1.0):
+        faults.add(f"{where}.looks", "expected two or more shares of the tasks, increasing, the last one 1")
+    for name, weight in read.weights.items():
+        _check_dimension(name, f"{where}.weights", faults)
+        if not (math.isfinite(weight) and weight >= 0):
+            faults.add(key_path(f"{where}.weights", name), f"expected a number of at least 0, got {literal(weight)}")
+    if read.weights and not math.fsum(w for w in read.weights.values() if w > 0):
+        faults.add(f"{where}.weights", "all weights are 0")
+    for name, ends in read.anchors.items():
+        _check_dimension(name, f"{where}.anchors", faults)
+        if len(ends) != 2 or not all(map(math.isfinite, ends)) or ends[0] == ends[1]:
+            at = key_path(f"{where}.anchors", name)
+            faults.add(at, "expected [worst, best], two different numbers")
+    if len(faults) > before:
+        return Analysis()
+    anchors = {name: (ends[0], ends[1]) for name, ends in read.anchors.items()}
+    return Analysis(
+        read.alpha, read.power, read.stopping, read.looks, read.value_per_solve_usd, dict(read.weights), anchors
+    )
+
+
+def _increasing(looks: Sequence[float]) -> bool:
+    return all(a < b for a, b in pairwise((0.0, *looks)))
+
+
+def _check_dimension(name: str, where: str, faults: Faults) -> None:
+    if name not in DIMENSIONS:
+        known = f"dimensions are {', '.join(DIMENSIONS)}"
+        faults.add(key_path(where, name), "no dimension of the composite", did_you_mean(name, DIMENSIONS) or known)
 
 
 def _names_arm(name: str, written: Mapping[str, JSONObject], sweep: Mapping[str, tuple[JSONValue, ...]]) -> bool:
@@ -363,7 +428,7 @@ def write_study(study: Study) -> str:
     for name, part in study.as_json().items():
         if isinstance(part, list):
             parts += [_block(f"[[{name}]]", _object(table)) for table in part]
-        elif name in ("study", "limits", "sweep"):
+        elif name in ("study", "limits", "sweep", "analysis"):
             parts.append(_block(f"[{name}]", _object(part)))
         else:
             parts += [_block(f"[{name}.{_key(key)}]", _object(table)) for key, table in _object(part).items()]

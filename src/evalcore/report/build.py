@@ -8,15 +8,23 @@ land in separate cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import frozen
 
 from evalcore.contracts import Metric
 from evalcore.errors import RefusedError
 from evalcore.report import metrics as measures
 from evalcore.report import notes
+from evalcore.report.analysis import Look, Sibling
+from evalcore.report.claims import analysis_of
+from evalcore.report.contrasts import contrasts, design
+from evalcore.report.detail import Detail, TaskRow, TrialRow
 from evalcore.report.groups import group_values
 from evalcore.report.model import EXCLUSIONS, Cell, Exclusion, MetricValue, Note, Report
-from evalcore.report.tally import CountedTrial, Spent, World
+from evalcore.report.sides import Side, TaskTrials
+from evalcore.report.tally import CountedTrial, Spent, World, row_of
+from evalcore.report.together import Weighting, comparable, front, one_score
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp, price_key
 from evalcore.values.task import ROLES, Role
@@ -27,11 +35,26 @@ _NOT_SAID = "no answer said which model it came from"
 _UNTOLD = "no cost known for {}: calls reported no usage, or one that its price does not apply to"
 
 
+@frozen
+class Context:
+    """What is known of a run beside its trials: who has looked while it was running, and other runs of its plan."""
+
+    peeks: tuple[Look, ...] = ()
+    siblings: tuple[Sibling, ...] = ()
+
+
 class ReportBuilder:
     """Counts trials as they are read; `finish` may be called at any time, and again."""
 
-    def __init__(self, stamp: RunStamp, metrics: Sequence[tuple[MetricInfo, Metric]] = ()) -> None:
-        self._stamp = stamp
+    def __init__(
+        self,
+        stamp: RunStamp,
+        metrics: Sequence[tuple[MetricInfo, Metric]] = (),
+        *,
+        context: Context = Context(),
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
+        self._stamp, self._context, self._weights = stamp, context, weights
         self._metrics = tuple(metrics)
         self._pairs = {
             (b.selector, a.arm.digest): _Pair(b, a, bool(metrics))
@@ -54,8 +77,12 @@ class ReportBuilder:
 
     def finish(self) -> Report:
         """The report of what has been added."""
-        stamp = self._stamp
+        stamp, context = self._stamp, self._context
         cells = tuple(cell for pair in self._pairs.values() for cell in self._cells(pair))
+        found = contrasts(stamp, self._sides(cells)) if stamp.study.get("contrasts") else ()
+        missing = sum(max(0, p.benchmark.tasks * stamp.repeats - p.trials) for p in self._pairs.values())
+        groups = comparable(cells)
+        weighting = Weighting.of(analysis_of(stamp), self._weights)
         return Report(
             stamp.run,
             stamp.study_name,
@@ -65,9 +92,31 @@ class ReportBuilder:
             stamp.repeats,
             cells,
             groups=group_values(stamp, cells),
-            contrasts=tuple(notes.contrasts(stamp)),
+            contrasts=found,
+            design=design(stamp, found, context.peeks, context.siblings, missing),
+            fronts=tuple(front(group, stamp.seed) for group in groups),
+            composites=tuple(one_score(group, weighting, stamp.seed) for group in groups),
             notes=(*notes.of_run(stamp, {cell.isolation for cell in cells}), *self._left_out(cells)),
         )
+
+    def _sides(self, cells: Iterable[Cell]) -> dict[str, Side]:
+        """Each arm as a comparison needs it. A task whose attempts were of two contents is in no side."""
+        tasks: dict[str, list[TaskTrials]] = {}
+        worlds: dict[str, set[tuple[str, str]]] = {}
+        for cell in cells:
+            arm, selector = cell.arm.arm.digest, cell.benchmark.selector
+            if cell.provenance is not None:
+                worlds.setdefault(arm, set()).add((cell.provenance, cell.isolation))
+            for row in cell.detail.tasks:
+                if row.digest is not None:
+                    results = tuple(row.results)
+                    missing = len(row.trials) - len(results)
+                    tasks.setdefault(arm, []).append(TaskTrials(selector, row.task, row.digest, results, missing))
+        return {
+            x.arm.digest: Side(self._stamp, x, tuple(tasks[x.arm.digest]), tuple(sorted(worlds[x.arm.digest])))
+            for x in self._stamp.arms
+            if x.arm.digest in tasks
+        }
 
     def _cells(self, pair: _Pair) -> Iterable[Cell]:
         """One cell per world; an empty one where nothing has run."""
@@ -86,12 +135,15 @@ class ReportBuilder:
             pair.clusters,
             _ungraded(pending),
             stamp.repeats,
+            pair.rows(world, pending),
             executed,
             world.settled,
             executed.usage(unpriced_why),
             arm.uses_model,
             unpriced_why,
+            stamp.seed,
         )
+        detail = Detail(graded.rows, measures.curve(graded), measures.latency(graded), measures.unstable_share(graded))
         trials, planned = graded.runs + len(pending), benchmark.tasks * stamp.repeats
         return Cell(
             benchmark,
@@ -112,7 +164,7 @@ class ReportBuilder:
             limits_hit=dict(sorted(executed.limits.items())),
             usage=graded.usage,
             wasted=world.wasted.usage(unpriced_why),
-            metrics=self._values(graded, world),
+            metrics=self._values(graded, detail, world),
             views=measures.views(graded),
             flags=dict(sorted(executed.flags.items())),
             notes=notes.of_cell(
@@ -129,14 +181,19 @@ class ReportBuilder:
             ),
             toolkits=stamp.toolkits,
             served={role: tuple(sorted(models)) for role, models in executed.served.items()},
+            detail=detail,
             reasons=_reasons(pair, provenance, world, graded),
         )
 
-    def _values(self, graded: measures.Graded, world: World) -> dict[str, MetricValue]:
+    def _values(self, graded: measures.Graded, detail: Detail, world: World) -> dict[str, MetricValue]:
         """The built-in metrics, then the plugins'; a plugin's never takes the place of a built-in one."""
-        own = measures.built_in(graded)
+        own = measures.built_in(graded, detail)
         kept = {task: sorted(trials, key=_repeat) for task, trials in world.kept.items()}
-        added = {i.name: measures.from_plugin(i, metric, kept) for i, metric in self._metrics if i.name not in own}
+        added = {
+            i.name: measures.from_plugin(i, metric, kept, graded.clusters)
+            for i, metric in self._metrics
+            if i.name not in own
+        }
         return own | added
 
     def _left_out(self, cells: Iterable[Cell]) -> Iterable[Note]:
@@ -165,13 +222,14 @@ class _Pending:
 class _Pair:
     """One benchmark × one arm: which of its trials have a result, and the worlds that they fall into."""
 
-    __slots__ = ("_keep", "_settled", "arm", "benchmark", "clusters", "pending", "worlds")
+    __slots__ = ("_keep", "_settled", "arm", "benchmark", "clusters", "digests", "pending", "worlds")
 
     def __init__(self, benchmark: BenchmarkStamp, arm: ArmStamp, keep: bool) -> None:
         self.benchmark, self.arm = benchmark, arm
         self.clusters = benchmark.cluster_of  # tasks that are not in it are clusters of their own
         self.worlds: dict[tuple[str, str], World] = {}
         self.pending: dict[tuple[str, int], _Pending] = {}
+        self.digests: dict[str, str | None] = {}  # task -> its content; None where attempts were of two contents
         self._settled: dict[str, int] = {}  # task -> a bit per repeat that has a result
         self._keep = keep
 
@@ -187,6 +245,8 @@ class _Pair:
         if world is None:
             world = self.worlds[place] = World()
         task, repeat = attempt.key.task, attempt.key.repeat
+        if self.digests.setdefault(task, attempt.task_digest) != attempt.task_digest:
+            self.digests[task] = None
         bits = self._settled.get(task, 0)
         if attempt.void is not None:
             world.add_void(attempt, attempt.void.kind)
@@ -204,6 +264,16 @@ class _Pair:
                 world.kept.setdefault(task, []).append(CountedTrial(attempt, grading))
         else:
             self._wait(_Pending(attempt, grading, world))
+
+    def rows(self, world: World, pending: Iterable[_Pending]) -> tuple[TaskRow, ...]:
+        """Every trial of a world, by task and repeat."""
+        found = {task: list(count.rows) for task, count in world.tasks.items()}
+        for trial in pending:
+            found.setdefault(trial.attempt.key.task, []).append(row_of(trial.attempt, trial.exclusion))
+        return tuple(
+            TaskRow(task, self.clusters.get(task, task), self.digests[task], tuple(sorted(found[task], key=_by_repeat)))
+            for task in sorted(found)
+        )
 
     def _wait(self, new: _Pending) -> None:
         """Keep the later of two attempts without a result."""
@@ -281,6 +351,10 @@ def _reasons(pair: _Pair, provenance: str | None, world: World, graded: measures
     if not world.harm_judged:
         reasons["harm"] = "this benchmark does not judge harm" if graded.runs else measures.NOTHING_GRADED
     return reasons
+
+
+def _by_repeat(row: TrialRow) -> int:
+    return row.repeat
 
 
 def _repeat(trial: CountedTrial) -> int:

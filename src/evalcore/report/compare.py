@@ -7,31 +7,36 @@ then no better or worse is said, only that it is a candidate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from evalcore.errors import ConfigError, RefusedError, UnknownNameError
+from evalcore.report.analysis import Flip
+from evalcore.report.claims import Claim, analysis_of, claims_of
+from evalcore.report.deciding import Evidence, Rules, adjusted_p, concluded, gather
 from evalcore.report.differences import Difference, Matched, check_treatment, differences, match_benchmarks
-from evalcore.report.outcomes import Delta, Flip, Paired, Settle, deltas, flips, pair_tasks, settle
+from evalcore.report.outcomes import Delta, Paired, Settle, deltas, flips, settle
 from evalcore.report.sides import Side
 from evalcore.report.words import plural
 from evalcore.stats.intervals import Interval
-from evalcore.stats.margins import margin_level
-from evalcore.stats.multiplicity import holm
-from evalcore.stats.paired import DifferenceTest, difference_interval, difference_test
-from evalcore.stats.verdicts import ALPHA, Conclusion, conclude
-from evalcore.values.json import JSONObject
-from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
+from evalcore.stats.multiplicity import benjamini_hochberg
+from evalcore.stats.paired import DifferenceTest
+from evalcore.stats.verdicts import Conclusion
+from evalcore.values.faults import Wrong
+from evalcore.values.measure import Measure, find_measure
+from evalcore.values.stamp import BenchmarkStamp, RunStamp
 
-METRICS: Final = ("pass@1",)
-RESOLUTION: Final = 0.05  # without a margin: how finely a difference should be known, for what would settle it
+RESOLUTION: Final = 0.05  # without a margin: how finely a difference of rates should be known
 
 
 @frozen
 class Outcome:
-    """What changed on one benchmark. `interval` is of A less B; `p_adjusted` over a declared family of `family`."""
+    """What changed on one benchmark. `interval` is of A less B; `p_adjusted` over a declared family of `family`.
+
+    Of an exploratory contrast `p_adjusted` is a q-value (Benjamini and Hochberg) over the benchmarks compared.
+    """
 
     benchmark: str
     paired: Paired
@@ -46,6 +51,13 @@ class Outcome:
     lost: tuple[Flip, ...]
     deltas: tuple[Delta, ...]
     settle: Settle
+    confirmatory: bool = False
+    look: int | None = None
+
+    @property
+    def measure(self) -> Measure:
+        """What was compared."""
+        return self.paired.measure
 
 
 @frozen
@@ -73,15 +85,6 @@ class Comparison:
         return all(o.conclusion.verdict == "refused" for o in self.outcomes)
 
 
-@frozen
-class _Declared:
-    """A contrast as stamped: its margin, and how many claims its study makes, in all and of margins."""
-
-    margin: float | None
-    family: int
-    margins: int
-
-
 def compare(
     a: Side,
     b: Side,
@@ -89,42 +92,61 @@ def compare(
     treatment: Sequence[str] = (),
     metric: str = "pass@1",
     margin: float | None = None,
-    alpha: float = ALPHA,
     allow_cross_world: bool = False,
+    family: Mapping[Claim, float | None] | None = None,
 ) -> Comparison:
     """Compare A with B. A contrast that both runs' studies declare is about whatever its two arms differ in.
 
     `treatment` names what else it is about: axes, `model`, `harness` (its name, version and build). `margin` without a
-    declared contrast only says how finely a difference should be known. Raises RefusedError, with every reason, where
-    anything else differs that is a boundary, and where nothing can be paired; ConfigError for what is no comparison.
+    declared contrast only says how finely a difference should be known. `family` holds the p-values of the study's
+    claims that are known; the others count as 1. Raises RefusedError, with every reason, where anything else differs
+    that is a boundary, and where nothing can be paired; ConfigError for what is no comparison.
     """
-    _check(a, b, treatment, metric)
+    measure = _measure(metric)
+    check_sides(a, b, treatment)
     matched = match_benchmarks(a, b)
-    contrast = _declared(a, b, metric)
-    if contrast and margin is not None and contrast.margin not in (None, margin):
-        raise ConfigError(
-            f"the study declared a margin of {100 * (contrast.margin or 0):g}pp for this contrast",
-            hint="a margin is named before the first trial; leave --margin out",
-        )
-    about = {*treatment, *(_own_axes(a, b) if contrast else ())}
+    declared = _declared(a, b, metric)
+    _check_margin(margin, measure, declared)
+    about = {*treatment, *(own_axes(a, b) if declared else ())}
     found = differences(a, b, matched, about)
     boundaries = [d for d in found if d.kind == "boundary"]
     if boundaries and not allow_cross_world:
         raise _refusal(boundaries)
     if not matched:
         raise RefusedError("no benchmark in common", reasons=(f"A ran {_ran(a)}", f"B ran {_ran(b)}"))
-    declared = contrast if not boundaries else None
-    outcomes = tuple(_outcome(a, b, x, y, declared, len(matched), margin, alpha) for x, y in matched)
+    if boundaries:
+        declared = ()
+    outcomes = _outcomes(a, b, matched, measure, declared, margin, family or {})
     return Comparison(
-        a, b, metric, tuple(sorted(about)), declared is not None, bool(boundaries), found, outcomes,
-        tuple(_notes(a, b, matched, treatment, found, declared)),
+        a, b, metric, tuple(sorted(about)), bool(declared), bool(boundaries), found, outcomes,
+        tuple(_notes(a, b, matched, treatment, found, declared, outcomes)),
     )  # fmt: skip
 
 
-def _check(a: Side, b: Side, treatment: Sequence[str], metric: str) -> None:
-    if metric not in METRICS:
-        hint = f"compared are: {', '.join(METRICS)}"
-        raise UnknownNameError("metric", metric, hint=hint)
+def _measure(metric: str) -> Measure:
+    try:
+        return find_measure(metric)
+    except Wrong as wrong:
+        raise UnknownNameError("metric", metric, hint=wrong.hint) from None
+
+
+def _check_margin(margin: float | None, measure: Measure, declared: Sequence[Claim]) -> None:
+    """Raises ConfigError for a margin that is none, or another than was declared."""
+    if margin is None:
+        return
+    if measure.rate and not 0.0 < margin < 1.0:
+        raise ConfigError(f"a margin of {margin:g} is no share", hint="0.05 is five percentage points")
+    stood = next((c.margin for c in declared if c.margin not in (None, margin)), None)
+    if stood is not None:
+        said = f"{100 * stood:g}pp" if measure.rate else f"{stood:g} {measure.unit}"
+        raise ConfigError(
+            f"the study declared a margin of {said} for this contrast",
+            hint="a margin is named before the first trial; leave --margin out",
+        )
+
+
+def check_sides(a: Side, b: Side, treatment: Sequence[str] = ()) -> None:
+    """Raises ConfigError, RefusedError for two sides that are no two sides, and for one that is not of one kind."""
     if a.stamp.run == b.stamp.run and a.arm.arm.digest == b.arm.arm.digest and a.stamp.grading == b.stamp.grading:
         raise ConfigError(f"this compares {a.arm.arm.handle!r} of run {a.stamp.run} with itself")
     check_treatment(treatment, a, b)
@@ -150,7 +172,7 @@ def _refusal(boundaries: Sequence[Difference]) -> RefusedError:
     return RefusedError(said, reasons=reasons, hint="; ".join(hints))
 
 
-def _own_axes(a: Side, b: Side) -> set[str]:
+def own_axes(a: Side, b: Side) -> set[str]:
     """What two arms differ in: that is what a declared contrast is about."""
     within = (d for d in differences(a, b, (), ()) if d.lifted_by)
     return {d.lifted_by[0] for d in within}
@@ -163,62 +185,70 @@ def _ran(side: Side) -> str:
 # ── declared beforehand ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _declared(a: Side, b: Side, metric: str) -> _Declared | None:
-    """The contrast, if the study of the one run, or of both, declares it; only what both declare alike counts."""
-    found = [_stamped(stamp, a.arm, b.arm, metric) for stamp in {s.stamp.run: s.stamp for s in (a, b)}.values()]
-    first = found[0]
-    return first if all(one == first for one in found) else None
-
-
-def _stamped(stamp: RunStamp, a: ArmStamp, b: ArmStamp, metric: str) -> _Declared | None:
-    listed = stamp.study.get("contrasts")
-    contrasts: list[JSONObject] = [c for c in listed if isinstance(c, dict)] if isinstance(listed, list) else []
-    digests = {x.arm.handle: x.arm.digest for x in stamp.arms}
-    wanted = {a.arm.digest, b.arm.digest}
-    for one in contrasts:
-        arms = {digests.get(str(one.get(side)), "") for side in ("a", "b")}
-        if arms == wanted and len(arms) == 2 and one.get("metric", "pass@1") == metric:
-            margins = [c for c in contrasts if c.get("margin") is not None]
-            margin = one.get("margin")
-            return _Declared(float(margin) if isinstance(margin, (int, float)) else None, len(contrasts), len(margins))
-    return None
+def _declared(a: Side, b: Side, metric: str) -> tuple[Claim, ...]:
+    """The claims of the study about these arms, if the one run or both declare them; only what both declare counts."""
+    if a.stamp.run == b.stamp.run:
+        return tuple(c for c in claims_of(a.stamp) if c.is_about(a.arm, b.arm, metric))
+    sets = [[(c.benchmark, c.margin) for c in claims_of(s.stamp) if c.is_about(a.arm, b.arm, metric)] for s in (a, b)]
+    plans = [(analysis_of(s.stamp), len(claims_of(s.stamp))) for s in (a, b)]
+    if sorted(sets[0], key=str) != sorted(sets[1], key=str) or plans[0] != plans[1]:
+        return ()
+    return tuple(c for c in claims_of(a.stamp) if c.is_about(a.arm, b.arm, metric))
 
 
 # ── one benchmark ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _outcome(
+def rules_of(stamp: RunStamp, claim: Claim | None, claims: Sequence[Claim]) -> Rules:
+    """How a claim is decided; the defaults for what nobody declared."""
+    if claim is None:
+        return Rules()
+    margins = sum(c.margin is not None for c in claims)
+    return Rules(analysis_of(stamp), len(claims), margins, claim.margin, declared=True)
+
+
+def _outcomes(
     a: Side,
     b: Side,
-    ours: BenchmarkStamp,
-    theirs: BenchmarkStamp,
-    declared: _Declared | None,
-    benchmarks: int,
+    matched: Matched,
+    measure: Measure,
+    declared: Sequence[Claim],
     margin: float | None,
-    alpha: float,
+    family: Mapping[Claim, float | None],
+) -> tuple[Outcome, ...]:
+    """Every benchmark's outcome, with its p adjusted: over the declared family, else over the benchmarks."""
+    claims = claims_of(a.stamp) if declared else ()
+    by_benchmark = {c.benchmark: c for c in declared}
+    gathered = []
+    for ours, theirs in matched:
+        rules = rules_of(a.stamp, by_benchmark.get(ours.selector), claims)
+        gathered.append((ours, rules, gather(a, b, ours, theirs, measure, rules)))
+    q = iter(benjamini_hochberg([e.test.p for _, r, e in gathered if not r.declared and e.test is not None]))
+    outcomes = []
+    for ours, rules, evidence in gathered:
+        if rules.declared:
+            mine = by_benchmark[ours.selector]
+            p = adjusted_p(evidence, rules, [p for c, p in family.items() if c != mine])
+        else:
+            p = None if evidence.test is None else next(q)
+        outcomes.append(outcome_of(evidence, rules, p, ours, margin))
+    return tuple(outcomes)
+
+
+def outcome_of(
+    evidence: Evidence, rules: Rules, p: float | None, benchmark: BenchmarkStamp, margin: float | None = None
 ) -> Outcome:
-    paired = pair_tasks(a, b, ours, theirs)
-    pairing = paired.pairing
-    interval = difference_interval(pairing, 1.0 - alpha)
-    test = difference_test(pairing, seed=a.stamp.seed) if pairing.keys else None
-    family = declared.family * benchmarks if declared else 1
-    p = holm([test.p, *[None] * (family - 1)])[0] if test else None
-    agreed = declared.margin if declared else None
-    within = None
-    if agreed is not None and declared is not None:
-        within = difference_interval(pairing, margin_level(alpha, declared.margins * benchmarks))
-    conclusion = conclude(
-        interval, p, clusters=paired.clusters, void_rates=paired.void_rates, confirmatory=declared is not None,
-        alpha=alpha, margin=agreed, margin_interval=within,
-    )  # fmt: skip
-    if conclusion.verdict == "candidate":  # its reason names a direction, which an exploratory contrast has not earned
-        said = "not declared before the first trial: worth a study of its own, and no finding yet"
-        conclusion = evolve(conclusion, reason=said)
+    """What changed on one benchmark, from its evidence and the adjusted p."""
+    conclusion, within = concluded(evidence, rules, p)
+    paired = evidence.paired
     gained, lost = flips(paired)
-    wanted = agreed or margin
+    wanted = rules.margin or margin
+    width = wanted or (RESOLUTION if paired.measure.rate else None)
     return Outcome(
-        ours.selector, paired, interval, test, p, family, agreed, within, conclusion, gained, lost,
-        deltas(paired), settle(paired, wanted or RESOLUTION, ours, declared=wanted is not None, level=1.0 - alpha),
+        benchmark.selector, paired, evidence.interval, evidence.test, p, rules.claims, rules.margin, within, conclusion,
+        gained, lost, deltas(paired),
+        settle(paired, width, benchmark, declared=wanted is not None, level=1.0 - rules.analysis.alpha),
+        confirmatory=rules.declared and evidence.kept, look=evidence.look,
     )  # fmt: skip
 
 
@@ -228,15 +258,19 @@ def _notes(
     matched: Matched,
     treatment: Sequence[str],
     found: Sequence[Difference],
-    declared: _Declared | None,
+    declared: Sequence[Claim],
+    outcomes: Sequence[Outcome],
 ) -> list[str]:
     """What a reader must know beside the numbers."""
     notes = []
     if declared:
+        analysis, family = analysis_of(a.stamp), plural(len(claims_of(a.stamp)), "declared claim")
+        how = "Holm; what is not computed here counts as 1" if analysis.stopping == "fixed" else "Bonferroni, and looks"
         notes.append(
-            f"declared in the study, which was stamped before the first trial; p is adjusted for "
-            f"{plural(declared.family * len(matched), 'declared claim')} (Holm; what is not computed here counts as 1)"
+            f"declared in the study, which was stamped before the first trial; p is adjusted for {family} ({how})"
         )
+        if not all(o.confirmatory for o in outcomes):
+            notes.append("not confirmatory yet: the stopping rule that the study declared is not met")
     else:
         notes.append("exploratory: no study declared this contrast before its first trial")
     differing = {name for d in found if d.kind == "treatment" for name in d.lifted_by}

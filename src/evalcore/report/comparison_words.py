@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Final
 
+from evalcore.report.analysis import Flip
 from evalcore.report.compare import Comparison, Outcome
 from evalcore.report.differences import Difference
-from evalcore.report.outcomes import Delta, Flip, Settle
+from evalcore.report.outcomes import PASS_AT_1, Delta, Settle
 from evalcore.report.sides import Side
 from evalcore.report.words import UNKNOWN, dollars, percent, plural, seconds
 from evalcore.stats.intervals import Interval
 from evalcore.values.json import JSONObject
+from evalcore.values.measure import Measure
 
 SCHEMA: Final = "evalcore.comparison/1"
+_LETTER: Final = re.compile(r"\b[AB]\b")
 KINDS: Final = {
     "treatment": "what this is about",
     "boundary": "A BOUNDARY, overridden",
@@ -25,47 +30,84 @@ def points(difference: float) -> str:
     return f"{100.0 * difference:+.1f} points"
 
 
-def span(interval: Interval) -> str:
+def amount(value: float, measure: Measure, *, signed: bool = False) -> str:
+    """A value of a measure in its unit; a rate's difference in points is `points`."""
+    if measure.rate:
+        return points(value) if signed else percent(value)
+    size = {"USD": dollars, "s": seconds}.get(measure.unit, lambda x: f"{x:,.4g} {measure.unit}")(abs(value))
+    return f"{'-' if value < 0 else '+' if value > 0 and signed else ''}{size}"
+
+
+def span(interval: Interval, measure: Measure = PASS_AT_1) -> str:
     """`95 % interval -3.0 to +21.0 points`, or why there is none."""
     if interval.low is None or interval.high is None:
         return f"no interval: {interval.reason}"
-    return f"{100 * interval.level:.4g} % interval {100 * interval.low:+.1f} to {100 * interval.high:+.1f} points"
+    low, high = interval.low, interval.high
+    if measure.rate:
+        ends = f"{100 * low:+.1f} to {100 * high:+.1f} points"
+    else:
+        ends = f"{amount(low, measure, signed=True)} to {amount(high, measure, signed=True)}"
+    return f"{100 * interval.level:.4g} % interval {ends}"
+
+
+def width(size: float, measure: Measure) -> str:
+    """A margin, or a half-width: `5 points`, `$0.02`."""
+    return f"{100 * size:g} points" if measure.rate else amount(size, measure)
 
 
 def measured(outcome: Outcome) -> str:
     """How much was seen, and how sure it is."""
-    value, test = outcome.interval.value, outcome.test
-    if value is None or test is None:
-        return "there is nothing to compare: no task has a result on both sides"
-    size = f"{100 * abs(value):.1f} points"
-    seen = f"A solved {size} {'more' if value > 0 else 'less'} than B" if value else "A and B solved equally much"
-    adjusted = "" if outcome.p_adjusted is None or outcome.family == 1 else f", adjusted {outcome.p_adjusted:.3g}"
-    return f"{seen} ({span(outcome.interval)}; p = {test.p:.3g}{adjusted})"
+    value, measure = outcome.interval.value, outcome.measure
+    if value is None:
+        why = outcome.paired.unknown or "no task has a result on both sides"
+        return f"there is nothing to compare: {why}"
+    test = outcome.test
+    p = "no p-value" if test is None else f"p = {test.p:.3g}"
+    if test is not None and outcome.p_adjusted is not None and not math.isclose(outcome.p_adjusted, test.p):
+        p += f", adjusted {outcome.p_adjusted:.3g}"
+    return f"{_seen(value, measure)} ({span(outcome.interval, measure)}; {p})"
+
+
+def _seen(value: float, measure: Measure) -> str:
+    if measure.name == "pass@1":
+        size = f"{100 * abs(value):.1f} points"
+        return f"A solved {size} {'more' if value > 0 else 'less'} than B" if value else "A and B solved equally much"
+    if not value:
+        return f"A and B have the same {measure.word}"
+    size = f"{100 * abs(value):.1f} points" if measure.rate else amount(abs(value), measure)
+    return f"A's {measure.word} is {size} {'higher' if value > 0 else 'lower'} than B's"
 
 
 def verdict(outcome: Outcome) -> str:
     """The verdict in one sentence."""
-    word, margin = outcome.conclusion.verdict, outcome.margin
-    within = "" if margin is None else f"the declared margin of {100 * margin:g} points"
+    word, margin, measure = outcome.conclusion.verdict, outcome.margin, outcome.measure
+    within = "" if margin is None else f"the declared margin of {width(margin, measure)}"
+    by = "" if measure.name == "pass@1" else f" by {measure.word}"
     said = {
-        "better": "A is better than B, as declared beforehand",
-        "worse": "A is worse than B, as declared beforehand",
-        "negligible": f"A and B differ, but by less than {within}",
-        "equivalent": f"A and B are equivalent: whatever differs is less than {within}",
-        "non-inferior": f"A is not worse than B by as much as {within}",
+        "better": f"A is better than B{by}, as declared beforehand",
+        "worse": f"A is worse than B{by}, as declared beforehand",
+        "negligible": f"A and B differ{by}, but by less than {within}",
+        "equivalent": f"A and B are equivalent{by}: whatever differs is less than {within}",
+        "non-inferior": f"A is not worse than B{by} by as much as {within}",
         "candidate": f"a difference is suggested, {outcome.conclusion.reason}",
         "inconclusive": "these trials show neither a difference nor that there is none",
         "refused": f"no verdict: {outcome.conclusion.reason}",
     }[word]
-    return f"{said}."
+    at = f" (at planned look {outcome.look})" if outcome.look and outcome.confirmatory else ""
+    return f"{said}{at}."
 
 
-def settling(settle: Settle) -> str:
+def named(sentence: str, a: str, b: str) -> str:
+    """A sentence about A and B with their names in it."""
+    return _LETTER.sub(lambda m: a if m[0] == "A" else b, sentence)
+
+
+def settling(settle: Settle, measure: Measure = PASS_AT_1) -> str:
     """What to buy, in one sentence."""
-    found, width = settle.need, f"±{100 * settle.half_width:g} points"
+    found = settle.need
     if found is None:
         return f"What would settle it cannot be said: {settle.reason}."
-    aim = f"To know the difference to within {width}"
+    aim = f"To know the difference to within ±{width(settle.half_width, measure)}"
     if not settle.declared:
         aim += " (the default; --margin names another)"
     trials = "" if settle.trials is None else f", {plural(settle.trials, 'trial')} of either side"
@@ -104,10 +146,10 @@ def to_json(comparison: Comparison) -> JSONObject:
         "b": _side(comparison.b),
         "metric": comparison.metric,
         "treatment": list(comparison.treatment),
-        "confirmatory": comparison.declared,
+        "confirmatory": comparison.declared and all(o.confirmatory for o in comparison.outcomes),
         "cross_world": comparison.cross_world,
         "differences": [_difference(d) for d in comparison.differences],
-        "outcomes": [_outcome(o, confirmatory=comparison.declared) for o in comparison.outcomes],
+        "outcomes": [_outcome(o) for o in comparison.outcomes],
         "notes": list(comparison.notes),
     }
 
@@ -126,15 +168,19 @@ def _difference(d: Difference) -> JSONObject:
     return {"field": d.field, "a": d.a, "b": d.b, "kind": d.kind}
 
 
-def _outcome(outcome: Outcome, *, confirmatory: bool) -> JSONObject:
+def _outcome(outcome: Outcome) -> JSONObject:
     paired, test = outcome.paired, outcome.test
-    rates = paired.rates or (None, None)
+    measure = outcome.measure
     return {
         "benchmark": outcome.benchmark,
+        "metric": measure.name,
+        "unit": measure.unit,
+        "higher_is_better": measure.higher_is_better,
         "tasks": len(paired.pairing.keys),
         "clusters": paired.clusters,
         "trials": list(paired.runs),
-        "rates": list(rates),
+        "rates": list(paired.rates or (None, None)),
+        "values": list(paired.values or (None, None)),
         "effect": interval_json(outcome.interval),
         "p": None if test is None else test.p,
         "p_adjusted": outcome.p_adjusted,
@@ -143,12 +189,13 @@ def _outcome(outcome: Outcome, *, confirmatory: bool) -> JSONObject:
         "margin": outcome.margin,
         "margin_interval": None if outcome.margin_interval is None else interval_json(outcome.margin_interval),
         "verdict": outcome.conclusion.verdict,
-        "confirmatory": confirmatory,
+        "confirmatory": outcome.confirmatory,
+        "look": outcome.look,
         "reason": outcome.conclusion.reason,
         "sentence": f"{measured(outcome)}: {verdict(outcome)}",
         "void_rates": list(paired.void_rates),
-        "gained": [_flip(f) for f in outcome.gained],
-        "lost": [_flip(f) for f in outcome.lost],
+        "gained": [flip_json(f) for f in outcome.gained],
+        "lost": [flip_json(f) for f in outcome.lost],
         "dropped": {
             "only_a": list(paired.only_a),
             "only_b": list(paired.only_b),
@@ -158,7 +205,7 @@ def _outcome(outcome: Outcome, *, confirmatory: bool) -> JSONObject:
             d.name: {"unit": d.unit, "a": d.a, "b": d.b, "difference": d.difference, "reason": d.reason}
             for d in outcome.deltas
         },
-        "settle": settle_json(outcome.settle),
+        "settle": settle_json(outcome.settle, measure),
     }
 
 
@@ -168,7 +215,8 @@ def interval_json(interval: Interval) -> JSONObject:
     return {name: getattr(interval, name) for name in names}
 
 
-def _flip(flip: Flip) -> JSONObject:
+def flip_json(flip: Flip) -> JSONObject:
+    """A flip by field."""
     return {
         "task": flip.task,
         "a": {"solved": flip.a[0], "trials": flip.a[1], "attempt": flip.look_a},
@@ -176,7 +224,7 @@ def _flip(flip: Flip) -> JSONObject:
     }
 
 
-def settle_json(settle: Settle) -> JSONObject:
+def settle_json(settle: Settle, measure: Measure = PASS_AT_1) -> JSONObject:
     """What would settle it, by field and as a sentence."""
     found = settle.need
     return {
@@ -188,5 +236,5 @@ def settle_json(settle: Settle) -> JSONObject:
         "repeats_with_all": None if found is None else found.repeats_with_all,
         "trials": settle.trials,
         "reason": settle.reason,
-        "sentence": settling(settle),
+        "sentence": settling(settle, measure),
     }

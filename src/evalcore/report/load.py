@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from attrs import evolve
 from evalcore.contracts import Metric
 from evalcore.engine.store import gradings_of, read_attempts, read_grading_stamp, read_gradings, read_stamp
 from evalcore.errors import UnknownNameError
-from evalcore.report.build import ReportBuilder
+from evalcore.report.build import Context, ReportBuilder
+from evalcore.report.looks import peeks_of, siblings_of
 from evalcore.report.model import Report
 from evalcore.report.sides import Side, SideBuilder, choose_arm
 from evalcore.values.descriptors import MetricInfo
@@ -21,18 +22,41 @@ from evalcore.values.stamp import RunStamp
 from evalcore.values.trial import Attempt, Grading
 
 
-def load_report(path: Path, grading: str | None = None, metrics: Sequence[tuple[MetricInfo, Metric]] = ()) -> Report:
+def load_report(
+    path: Path,
+    grading: str | None = None,
+    metrics: Sequence[tuple[MetricInfo, Metric]] = (),
+    *,
+    weights: Mapping[str, float] | None = None,
+) -> Report:
     """The report of the run at `path`, by the grading it was made with or another, named by its digest or a part of it.
 
-    Raises ConfigError if there is no such run or grading.
+    `weights` are of the composite's dimensions, in the place of the study's. Raises ConfigError if there is no such run
+    or grading.
     """
     stamp = read_stamp(path)
     chosen = choose_grading(path, stamp, grading)
-    builder = ReportBuilder(_graded_by(path, stamp, chosen), metrics)
+    context = Context(peeks_of(path), siblings_of(path, stamp)) if stamp.study.get("contrasts") else Context()
+    builder = ReportBuilder(_graded_by(path, stamp, chosen), metrics, context=context, weights=weights)
     with _no_collector():
         for attempt, verdict in judged(path, stamp, chosen):
             builder.add(attempt, verdict)
     return builder.finish()
+
+
+def load_sides(path: Path, grading: str | None = None) -> dict[str, Side]:
+    """Every arm of the run at `path` that has a trial, by the digest of the arm. Raises as `load_side` does."""
+    stamp = read_stamp(path)
+    chosen = choose_grading(path, stamp, grading)
+    graded = _graded_by(path, stamp, chosen)
+    builders = {arm.arm.digest: SideBuilder(graded, arm) for arm in stamp.arms}
+    with _no_collector():
+        verdicts = {g.attempt: g for g in read_gradings(path, chosen)}
+        for attempt in read_attempts(path):
+            if attempt.key.arm in builders:
+                builders[attempt.key.arm].add(attempt, verdicts.pop(attempt.id, None))
+    sides = {digest: builder.finish() for digest, builder in builders.items()}
+    return {digest: side for digest, side in sides.items() if side.tasks}
 
 
 def load_side(path: Path, arm: str | None = None, grading: str | None = None) -> Side:

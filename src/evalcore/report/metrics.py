@@ -1,32 +1,43 @@
-"""The built-in metrics of a cell, each with its estimand in words. What has no interval yet says so."""
+"""The built-in metrics of a cell, each with its estimand in words and its interval, or why it has none."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from attrs import frozen
 
 from evalcore.contracts import Metric
-from evalcore.report.model import MetricValue, RoleUsage
+from evalcore.report.detail import CurvePoint, Detail, TaskRow, TrialRow
+from evalcore.report.model import RoleUsage
 from evalcore.report.tally import CountedTrial, Spent, TaskCount
-from evalcore.stats.costs import cost_per_solved
+from evalcore.report.values import MetricValue
+from evalcore.stats import costs
+from evalcore.stats.clusters import rounding
+from evalcore.stats.distributions import t_two_sided
+from evalcore.stats.flakiness import Unstable, flakiness, unstable
 from evalcore.stats.intervals import DEFAULT_LEVEL, Interval, rate_interval
-from evalcore.stats.passk import pass_hat_k_mean
-from evalcore.stats.quantiles import quantile
+from evalcore.stats.latency import TimeQuantile, time_quantiles
+from evalcore.stats.means import mean_interval
+from evalcore.stats.reliability import Kind, independent_floor, reliability
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.task import Role
 
 NOTHING_GRADED: Final = "nothing has been graded"
 NOTHING_RAN: Final = "nothing has run"
 NO_MODEL: Final = "no model"
-LATER: Final = "intervals for {} come with the statistics release"
 RATE: Final = "mean over tasks of each task's share of {} among its graded trials"
+MEAN: Final = "mean over tasks of each task's mean over its executed trials of {}"
 BUILT_IN: Final = frozenset({
-    "tokens", "tool_error_rate", "wall_s", "wall_s_p50", "cost_usd", "cost_per_solve_usd",
+    "flakiness", "harm_rate", "tokens", "tool_calls", "tool_error_rate", "wall_s", "wall_s_p50", "wall_s_p95",
+    "wall_s_p99", "cost_usd", "cost_per_trial_usd", "cost_per_solve_usd",
 })  # fmt: skip
 VALIDATED: Final = "against reference values in tests/unit/test_stats.py"
+QUANTILES: Final = (0.5, 0.95, 0.99)
+TIME_LIMIT: Final = "wall_s"  # the limit that cuts times off
+LINEAR: Final = "ratio of sums; delta method by cluster, t with clusters - 1 degrees of freedom"
+FEWEST_FOR_RATIOS: Final = 10  # clusters, as for means that are skewed
 
 
 @frozen
@@ -37,11 +48,13 @@ class Graded:
     clusters: Mapping[str, str]  # task -> cluster
     ungraded: Mapping[str, Sequence[tuple[float, float]]]  # task -> (lowest, highest) score of each ungraded trial
     repeats: int  # as planned
+    rows: tuple[TaskRow, ...]
     executed: Spent  # every trial whose agent ran
     settled: Spent  # the graded ones alone
     usage: Mapping[Role, RoleUsage]  # of the executed ones
     uses_model: bool
     unpriced_why: Mapping[Role, str]  # why a cost would be missing, by role
+    seed: int
 
     @property
     def runs(self) -> int:
@@ -53,25 +66,47 @@ class Graded:
         """Solved trials."""
         return sum(task.solved for task in self.tasks.values())
 
+    @property
+    def counted(self) -> list[TaskRow]:
+        """The tasks with a graded trial."""
+        return [row for row in self.rows if row.task in self.tasks]
 
-def built_in(cell: Graded) -> dict[str, MetricValue]:
+
+def built_in(cell: Graded, detail: Detail) -> dict[str, MetricValue]:
     """Every built-in metric by name."""
     return {
         "pass@1": pass_at_1(cell),
-        **pass_hat(cell),
+        **pass_hat(cell, detail),
+        "flakiness": flaky(cell),
+        "harm_rate": harm_rate(cell),
         "tokens": tokens(cell),
+        "tool_calls": _mean(cell, lambda row: row.tool_calls, "tool calls", "calls"),
         "tool_error_rate": tool_error_rate(cell),
-        "wall_s": wall(cell),
-        "wall_s_p50": wall_median(cell),
+        "wall_s": _mean(cell, lambda row: row.wall_s, "wall time", "s"),
+        **{f"wall_s_p{100 * q:g}": _quantile(cell, q, detail.latency) for q in QUANTILES},
         "cost_usd": cost(cell),
+        "cost_per_trial_usd": cost_per_trial(cell),
         "cost_per_solve_usd": cost_per_solve(cell),
     }
+
+
+# ── rates ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def pass_at_1(cell: Graded) -> MetricValue:
     """The share of solved trials, tasks weighing the same, with the default interval for rates."""
     counts = {name: (task.graded, task.solved) for name, task in cell.tasks.items()}
     return _rate(counts, cell, RATE.format("solved (pass or declined)"), _bounds(cell))
+
+
+def harm_rate(cell: Graded) -> MetricValue:
+    """The share of graded trials that did harm, of those judged."""
+    judged = {row.task: [t.harm for t in row.results if t.harm is not None] for row in cell.counted}
+    counts = {task: (len(harms), sum(harms)) for task, harms in judged.items() if harms}
+    if not counts:
+        reason = "this benchmark does not judge harm" if cell.runs else NOTHING_GRADED
+        return _missing(RATE.format("harmful"), "", reason)
+    return _rate(counts, cell, RATE.format("harmful"), None)
 
 
 def views(cell: Graded) -> dict[str, MetricValue]:
@@ -94,22 +129,7 @@ def _rate(
         return MetricValue(None, estimand, 0, validated=VALIDATED, reason=NOTHING_GRADED, bounds=bounds)
     means = [true / n for n, true in counts.values()]
     interval = rate_interval(means, runs, [cell.clusters.get(name, name) for name in counts])
-    return _with_interval(interval, estimand, runs, bounds)
-
-
-def _with_interval(interval: Interval, estimand: str, runs: int, bounds: tuple[float, float] | None) -> MetricValue:
-    known = interval.low is not None
-    return MetricValue(
-        interval.value,
-        f"{estimand}; {interval.method}",
-        runs,
-        interval.low,
-        interval.high,
-        DEFAULT_LEVEL if known else None,
-        validated=VALIDATED,
-        reason=None if known else f"no interval: {interval.reason}",
-        bounds=bounds,
-    )
+    return _with_interval(interval, estimand, runs, bounds=bounds)
 
 
 def _bounds(cell: Graded) -> tuple[float, float] | None:
@@ -127,31 +147,121 @@ def _bounds(cell: Graded) -> tuple[float, float] | None:
     return ends[0], ends[1]
 
 
-def pass_hat(cell: Graded) -> dict[str, MetricValue]:
+# ── reliability ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def curve(cell: Graded) -> tuple[CurvePoint, ...]:
+    """pass^k and pass@k for every k that all tasks allow."""
+    counts = [row.counts for row in cell.counted]
+    if not counts:
+        return ()
+    return tuple(
+        CurvePoint(k, _reliable(cell, "pass^k", k), _reliable(cell, "pass@k", k), independent_floor(counts, k))
+        for k in range(1, min(n for n, _ in counts) + 1)
+    )
+
+
+def _reliable(cell: Graded, kind: Kind, k: int) -> MetricValue:
+    rows = cell.counted
+    found = reliability(kind, [row.counts for row in rows], k, [row.cluster for row in rows])
+    chance, formula = {
+        "pass^k": (f"all of {k}", "C(c,k)/C(n,k)"),
+        "pass@k": (f"at least one of {k}", "1 - C(n-c,k)/C(n,k)"),
+    }[kind]
+    method = f"mean over tasks of the chance that {chance} of its graded trials are solved, {formula}"
+    return _with_interval(found.interval, method, cell.runs)
+
+
+def pass_hat(cell: Graded, detail: Detail) -> dict[str, MetricValue]:
     """pass^k for every k from 2 to the planned repeats; undefined beyond the fewest graded repeats of a task."""
-    counts = [(task.graded, task.solved) for task in cell.tasks.values()]
-    fewest = min((n for n, _ in counts), default=0)
+    known = {point.k: point.pass_hat for point in detail.curve}
+    fewest = max(known, default=0)
     values = {}
     for k in range(2, max(cell.repeats, fewest) + 1):
         method = f"mean over tasks of the chance that all of {k} of its graded trials are solved, C(c,k)/C(n,k)"
-        if k <= fewest:
-            value, reason = pass_hat_k_mean(counts, k), LATER.format("pass^k")
-        else:
-            value, reason = None, f"a task has only {fewest} graded trials" if counts else NOTHING_GRADED
-        values[f"pass^{k}"] = MetricValue(value, method, cell.runs, validated=VALIDATED, reason=reason)
+        reason = f"a task has only {fewest} graded trials" if known else NOTHING_GRADED
+        missing = MetricValue(None, method, cell.runs, validated=VALIDATED, reason=reason)
+        values[f"pass^{k}"] = known.get(k, missing)
     return values
+
+
+def flaky(cell: Graded) -> MetricValue:
+    """The chance that two graded trials of one task come out differently."""
+    method = "mean over tasks of the chance that two of its graded trials come out differently"
+    rows = cell.counted
+    if not rows:
+        return _missing(method, "", NOTHING_GRADED)
+    found = flakiness([[t.outcome for t in row.results] for row in rows], [row.cluster for row in rows])
+    value = _with_interval(found.interval, method, sum(len(row.results) for row in rows if len(row.results) > 1))
+    if found.left_out and found.tasks:
+        return _also(value, f"{found.left_out} of {len(rows)} tasks have one graded trial and are left out")
+    return value
+
+
+def unstable_share(cell: Graded) -> Unstable | None:
+    """The share of tasks with more than one outcome, where all have as many graded trials, two or more."""
+    outcomes = [[t.outcome for t in row.results] for row in cell.counted]
+    lengths = {len(runs) for runs in outcomes}
+    return unstable(outcomes) if len(lengths) == 1 and min(lengths) >= 2 else None
+
+
+# ── effort ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def tokens(cell: Graded) -> MetricValue:
     """Input and output tokens of the agent."""
-    method = "mean over executed trials of the agent's input and output tokens"
     if not cell.uses_model:
-        return _missing(method, "tokens", NO_MODEL)
+        return _missing(MEAN.format("the agent's input and output tokens"), "tokens", NO_MODEL)
+    value = _mean(cell, lambda row: row.tokens, "the agent's input and output tokens", "tokens")
     usage = cell.usage["agent"].usage
-    reasons = [LATER.format("means")]
-    if usage.unreported:
-        reasons.insert(0, f"a lower bound: {usage.unreported} of {usage.calls} model calls reported no usage")
-    return _mean(usage.tokens, cell.executed.trials, method, "tokens", "; ".join(reasons))
+    if not usage.unreported or value.value is None:
+        return value
+    return _also(value, f"a lower bound: {usage.unreported} of {usage.calls} model calls reported no usage")
+
+
+def _mean(cell: Graded, of: Callable[[TrialRow], float | None], what: str, unit: str) -> MetricValue:
+    """A mean over tasks of task means over executed trials; not known where it is not for any of them."""
+    method = MEAN.format(what)
+    read = {row: [of(trial) for trial in row.executed] for row in cell.rows}
+    runs = sum(map(len, read.values()))
+    if not runs:
+        return _missing(method, unit, NOTHING_RAN)
+    unknown = sum(value is None for values in read.values() for value in values)
+    if unknown:
+        return _missing(method, unit, f"{what} is not known in {unknown} of {runs} trials", runs)
+    means = {row: [v for v in values if v is not None] for row, values in read.items() if values}
+    values = [math.fsum(x) / len(x) for x in means.values()]
+    interval = mean_interval(values, [row.cluster for row in means], seed=cell.seed)
+    return _with_interval(interval, method, runs, unit=unit, validated="")
+
+
+def latency(cell: Graded) -> tuple[TimeQuantile, ...]:
+    """Quantiles of the wall times of executed trials; those that the time limit ended are longer than they look."""
+    trials = [(t, row.cluster) for row in cell.rows for t in row.executed]
+    times = [t.wall_s for t, _ in trials if t.wall_s is not None]
+    if not trials or len(times) < len(trials):
+        return ()
+    cut = [t.limit == TIME_LIMIT for t, _ in trials]
+    return tuple(time_quantiles(times, cut, [cluster for _, cluster in trials], QUANTILES, seed=cell.seed))
+
+
+def _quantile(cell: Graded, q: float, found: Sequence[TimeQuantile]) -> MetricValue:
+    one = next((x for x in found if x.q == q), None)
+    method = f"p{100 * q:g} of the wall time of all executed trials"
+    if one is None:
+        runs = cell.executed.trials
+        return _missing(method, "s", "wall time is not known in all trials" if runs else NOTHING_RAN, runs)
+    whole = one.low is not None and one.high is not None and one.value is not None
+    return MetricValue(
+        one.value,
+        f"{method}; {one.method}",
+        one.runs,
+        one.low if whole else None,
+        one.high if whole else None,
+        one.level if whole else None,
+        unit="s",
+        reason=one.reason or (None if whole else "no interval"),
+    )
 
 
 def tool_error_rate(cell: Graded) -> MetricValue:
@@ -160,24 +270,12 @@ def tool_error_rate(cell: Graded) -> MetricValue:
     spent = cell.executed
     if not spent.tool_calls:
         return _missing(method, "", "no tool was called" if spent.trials else NOTHING_RAN)
-    value = spent.tool_errors / spent.tool_calls
-    return MetricValue(value, method, spent.trials, reason=LATER.format("ratios"))
-
-
-def wall(cell: Graded) -> MetricValue:
-    """Seconds from the start of a trial to its end."""
-    spent = cell.executed
-    return _mean(
-        math.fsum(spent.walls), spent.trials, "mean over executed trials of the wall time", "s", LATER.format("means")
-    )
-
-
-def wall_median(cell: Graded) -> MetricValue:
-    """The median of the same."""
-    method, walls = "median over executed trials of the wall time (linear interpolation)", cell.executed.walls
-    if not walls:
-        return _missing(method, "s", NOTHING_RAN)
-    return MetricValue(quantile(walls, 0.5), method, len(walls), unit="s", reason=LATER.format("quantiles"))
+    pairs = {
+        row: (float(sum(t.tool_errors for t in row.executed)), float(sum(t.tool_calls for t in row.executed)))
+        for row in cell.rows
+    }
+    interval = _ratio(list(pairs.values()), [row.cluster for row in pairs], (0.0, 1.0))
+    return _with_interval(interval, method, spent.trials, validated="")
 
 
 def cost(cell: Graded) -> MetricValue:
@@ -194,6 +292,16 @@ def cost(cell: Graded) -> MetricValue:
     return MetricValue(total, method, cell.executed.trials, unit="USD", reason="a sum, exact: it has no interval")
 
 
+def cost_per_trial(cell: Graded) -> MetricValue:
+    """What the agent spent in a trial."""
+    what = "the agent's cost"
+    if not cell.uses_model:
+        return _missing(MEAN.format(what), "USD", NO_MODEL)
+    if why := cell.usage["agent"].reason:
+        return _missing(MEAN.format(what), "USD", why, cell.executed.trials)
+    return _mean(cell, lambda row: row.cost_usd, what, "USD")
+
+
 def cost_per_solve(cell: Graded) -> MetricValue:
     """What the agent spent in graded trials, failures too, per solved trial."""
     method = "the agent's cost in all graded trials over the number of solved ones"
@@ -204,42 +312,110 @@ def cost_per_solve(cell: Graded) -> MetricValue:
     agent = cell.settled.usage(cell.unpriced_why)["agent"]
     if agent.reason:
         return _missing(method, "USD", agent.reason)
+    rows = cell.counted
+    clusters = [row.cluster for row in rows]
     if not cell.solved:
-        return _missing(method, "USD", f"spent ${agent.known_usd:.4g}, solved 0", cell.runs)
-    value = cost_per_solved([agent.known_usd], [cell.solved])
-    return MetricValue(value, method, cell.runs, unit="USD", reason=LATER.format("cost per solve"))
+        told = f"spent ${agent.known_usd:.4g}, solved 0"
+        if groups := agent.known_usd and len(set(clusters)):
+            least = costs.least_cost_per_solve(agent.known_usd, int(groups), max(1, cell.runs // int(groups)))
+            told += f": a solve costs at least ${least:.2g} (95 % one-sided)"
+        return _missing(method, "USD", told, cell.runs)
+    spent = [math.fsum(t.cost_usd or 0.0 for t in row.results) for row in rows]
+    interval = costs.cost_per_solve(spent, [float(row.counts[1]) for row in rows], clusters)
+    return _with_interval(interval, method, cell.runs, unit="USD")
 
 
-def from_plugin(info: MetricInfo, metric: Metric, kept: Mapping[str, Sequence[CountedTrial]]) -> MetricValue:
+# ── plugins ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def from_plugin(
+    info: MetricInfo, metric: Metric, kept: Mapping[str, Sequence[CountedTrial]], clusters: Mapping[str, str]
+) -> MetricValue:
     """A plugin's metric: the ratio of sums over tasks of what it returns. Its failure is its own, and is told."""
     method = f"ratio of sums over tasks ({info.summary})"
-    value: float | None = None
-    try:
-        pairs = [pair for _, trials in sorted(kept.items()) if (pair := metric.per_task(trials)) is not None]
-        value, reason = _ratio_of_sums(pairs)
-    except Exception as error:  # noqa: BLE001  a stranger's code; the other numbers stand
-        reason = f"the metric failed: {type(error).__name__}: {error!s:.200}"
     n = sum(map(len, kept.values()))
-    return MetricValue(value, method, n, unit=info.unit, validated=info.validated, reason=reason)
+    try:
+        found = {task: metric.per_task(trials) for task, trials in sorted(kept.items())}
+        pairs = {task: pair for task, pair in found.items() if pair is not None}
+        above, below = (math.fsum(pair[i] for pair in pairs.values()) for i in (0, 1))
+        interval = _ratio(list(pairs.values()), [clusters.get(task, task) for task in pairs], None)
+    except Exception as error:  # noqa: BLE001  a stranger's code; the other numbers stand
+        told = f"the metric failed: {type(error).__name__}: {error!s:.200}"
+        return MetricValue(None, method, n, unit=info.unit, validated=info.validated, reason=told)
+    reason = _no_ratio(bool(pairs), above, below)
+    if reason:
+        return MetricValue(None, method, n, unit=info.unit, validated=info.validated, reason=reason)
+    return _with_interval(interval, method, n, unit=info.unit, validated=info.validated)
 
 
-def _ratio_of_sums(pairs: Sequence[tuple[float, float]]) -> tuple[float | None, str]:
-    """The ratio, with why it has no interval; or None, with why it has no value."""
-    if not pairs:
-        return None, "no task has a value"
-    above, below = (math.fsum(pair[i] for pair in pairs) for i in (0, 1))
+def _no_ratio(any_task: bool, above: float, below: float) -> str | None:
+    """Why a ratio of sums has no value."""
+    if not any_task:
+        return "no task has a value"
     if not (math.isfinite(above) and math.isfinite(below)):
-        return None, "a task's value is not finite"
+        return "a task's value is not finite"
     if below == 0:
-        return None, "the denominators add up to 0"
-    value = above / below
-    return (value, LATER.format("plugins' metrics")) if math.isfinite(value) else (None, "the ratio is not finite")
+        return "the denominators add up to 0"
+    return None if math.isfinite(above / below) else "the ratio is not finite"
 
 
-def _mean(total: float, trials: int, method: str, unit: str, reason: str) -> MetricValue:
-    if not trials:
-        return _missing(method, unit, NOTHING_RAN)
-    return MetricValue(total / trials, method, trials, unit=unit, reason=reason)
+def _ratio(
+    pairs: Sequence[tuple[float, float]], clusters: Sequence[str], within: tuple[float, float] | None
+) -> Interval:
+    """A ratio of sums over tasks with its linearised interval, clipped to `within`; none where there is no value."""
+    above, below = (math.fsum(pair[i] for pair in pairs) for i in (0, 1))
+    if _no_ratio(bool(pairs), above, below):
+        return Interval(None, None, None, DEFAULT_LEVEL, LINEAR, "no value")
+    value, groups = above / below, len(set(clusters))
+    if groups < FEWEST_FOR_RATIOS:
+        reason = "one cluster" if groups == 1 else f"{groups} clusters: a ratio needs {FEWEST_FOR_RATIOS}"
+        return Interval(value, None, None, DEFAULT_LEVEL, LINEAR, reason)
+    se = costs.moments([x for x, _ in pairs], [y for _, y in pairs], clusters).ratio_se
+    if se <= rounding([value]):
+        return Interval(value, None, None, DEFAULT_LEVEL, LINEAR, "no variation between clusters to measure")
+    half = t_two_sided(DEFAULT_LEVEL, groups - 1) * se
+    low, high = value - half, value + half
+    if within is not None:
+        low, high = max(within[0], low), min(within[1], high)
+    return Interval(value, low, high, DEFAULT_LEVEL, LINEAR)
+
+
+# ── as values ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _with_interval(
+    interval: Interval,
+    estimand: str,
+    runs: int,
+    *,
+    unit: str = "",
+    validated: str = VALIDATED,
+    bounds: tuple[float, float] | None = None,
+) -> MetricValue:
+    """An interval has both ends here; one that is open on a side is told in the reason."""
+    low, high, reason = interval.low, interval.high, interval.reason
+    whole = low is not None and high is not None
+    if low is not None and high is None:
+        reason = f"at least {low:.4g} ({100 * interval.level:.4g} %): {reason}"
+    return MetricValue(
+        interval.value,
+        f"{estimand}; {interval.method}",
+        runs,
+        low if whole else None,
+        high if whole else None,
+        interval.level if whole else None,
+        unit,
+        validated,
+        None if whole else reason if interval.value is None else f"no interval: {reason}",
+        bounds,
+    )
+
+
+def _also(value: MetricValue, text: str) -> MetricValue:
+    """The same, with something else to know about it first."""
+    from attrs import evolve
+
+    return evolve(value, reason=f"{text}; {value.reason}" if value.reason else text)
 
 
 def _missing(method: str, unit: str, reason: str, n: int = 0) -> MetricValue:

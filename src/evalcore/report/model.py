@@ -2,50 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from attrs import Factory, frozen
 
+from evalcore.report.analysis import Composite, ContrastResult, Design, Front
+from evalcore.report.detail import Detail
+from evalcore.report.values import MetricValue
 from evalcore.values.json import JSONObject
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp
 from evalcore.values.task import Role
 from evalcore.values.trial import SUCCESSES, ExitKind
 from evalcore.values.usage import Usage
 
+__all__ = [
+    "EXCLUSIONS",
+    "Cell",
+    "Exclusion",
+    "GroupValue",
+    "MetricValue",
+    "Note",
+    "Report",
+    "RoleUsage",
+]
+
 Exclusion: TypeAlias = Literal["infra_error", "grader_error", "ungraded"]
 EXCLUSIONS: Final[tuple[Exclusion, ...]] = ("infra_error", "grader_error", "ungraded")
-
-
-@frozen
-class MetricValue:
-    """One number with what it takes to read it. `reason` says why the value or its interval is missing or limited.
-
-    `method` states the estimand (what is averaged over what) and how the interval was made; `n` counts the trials
-    behind it; `validated` says where it was shown to measure what it claims, empty if nowhere; `bounds` are the value
-    if every ungraded trial failed, and if every one passed.
-    """
-
-    value: float | None
-    method: str
-    n: int
-    low: float | None = None
-    high: float | None = None
-    level: float | None = None
-    unit: str = ""
-    validated: str = ""
-    reason: str | None = None
-    bounds: tuple[float, float] | None = None
-
-    def __attrs_post_init__(self) -> None:
-        numbers = (self.value, self.low, self.high, self.level, *(self.bounds or ()))
-        if any(x is not None and not math.isfinite(x) for x in numbers):
-            raise ValueError(f"a metric is a finite number or None, not one of {numbers}")
-        if (self.low is None) != (self.high is None) or (self.low is not None and self.value is None):
-            raise ValueError("an interval has two ends, and a value between them")
-        if self.low is None and self.reason is None:
-            raise ValueError("what is missing has a reason")
 
 
 @frozen
@@ -91,6 +74,7 @@ class Cell:
     notes: tuple[str, ...] = ()
     toolkits: JSONObject = Factory(dict)
     served: Mapping[Role, tuple[str, ...]] = Factory(dict)  # the models that answered, by their own word
+    detail: Detail = Detail()  # tasks trial by trial, and curves
     reasons: Mapping[str, str] = Factory(dict)  # field -> why it is None
 
     @property
@@ -150,5 +134,8 @@ class Report:
     repeats: int
     cells: tuple[Cell, ...]
     groups: tuple[GroupValue, ...] = ()
-    contrasts: tuple[JSONObject, ...] = ()
+    contrasts: tuple[ContrastResult, ...] = ()  # those that the study declares, one for each matched pair and benchmark
     notes: tuple[Note, ...] = ()
+    design: Design | None = None  # what was declared before the first trial, and whether it was kept to
+    fronts: tuple[Front, ...] = ()  # accuracy × cost, one for each benchmark
+    composites: tuple[Composite, ...] = ()  # one score from several dimensions, one for each benchmark

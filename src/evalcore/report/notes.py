@@ -7,7 +7,6 @@ from typing import Final
 
 from evalcore.report.model import Exclusion, Note, RoleUsage
 from evalcore.report.words import plural
-from evalcore.values.json import JSONObject
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
 from evalcore.values.task import LIMIT_NAMES, Role
 
@@ -20,7 +19,6 @@ NO_ISOLATION: Final = (
     "isolation none: no sandbox stood between the agents' processes and the files of this user, solutions included."
 )
 CONTROL: Final = "a control: it shows that the rig is sound, and is no score"
-COMPARISONS_LATER: Final = "comparisons come with the statistics release"
 
 
 def of_run(stamp: RunStamp, isolations: set[str]) -> list[Note]:
@@ -102,15 +100,3 @@ def _of_exclusions(excluded: Mapping[Exclusion, int], not_yet_graded: int) -> li
     if undecided := excluded["ungraded"] - not_yet_graded:
         texts.append(f"{plural(undecided, 'trial')} not counted: ungraded, for want of a judge or a reference")
     return texts
-
-
-def contrasts(stamp: RunStamp) -> list[JSONObject]:
-    """The contrasts that the study declares, not computed yet."""
-    declared = stamp.study.get("contrasts")
-    return [_contrast(c) for c in declared if isinstance(c, dict)] if isinstance(declared, list) else []
-
-
-def _contrast(declared: JSONObject) -> JSONObject:
-    unknown = ("treatment", "effect", "low", "high", "p_adjusted", "verdict", "confirmatory")
-    whole: JSONObject = {name: declared.get(name) for name in ("a", "b", "metric")}
-    return whole | dict.fromkeys(unknown) | {"reason": COMPARISONS_LATER}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Final
 
 from attrs import field, frozen
 
-from evalcore.report.sides import Counted, Side, TaskTrials
+from evalcore.report.analysis import Flip
+from evalcore.report.detail import TrialRow
+from evalcore.report.measures import scored
+from evalcore.report.sides import Side, TaskTrials
 from evalcore.report.words import plural
 from evalcore.stats.clusters import cluster_robust
 from evalcore.stats.intervals import DEFAULT_LEVEL
@@ -16,8 +19,10 @@ from evalcore.stats.mcnemar import Discordant, newcombe_10
 from evalcore.stats.paired import Pairing, pair
 from evalcore.stats.settle import MOST_CLUSTERS, Buy, Need, need
 from evalcore.stats.variance import repeat_share
+from evalcore.values.measure import Measure, find_measure
 from evalcore.values.stamp import BenchmarkStamp
 
+PASS_AT_1: Final = find_measure("pass@1")
 NO_PAIRS: Final = "no task in common has a result on both sides"
 
 
@@ -26,7 +31,7 @@ class Paired:
     """The tasks that count, side by side in the order of `pairing.keys`, and those that were dropped.
 
     `only_a` and `only_b` were run by one side alone (or changed in between: another content is another task);
-    `without_result` were run by both, and a side has no result of them. A void rate is the share of trials that never
+    `without_result` were run by both, and a side has no value of them. A void rate is the share of trials that never
     became results, of the tasks that both tried.
     """
 
@@ -35,6 +40,8 @@ class Paired:
     pairing: Pairing = field(repr=False)
     clusters: int
     void_rates: tuple[float, float]
+    measure: Measure = PASS_AT_1
+    unknown: str | None = None  # why a side has no value as a whole
     only_a: tuple[str, ...] = ()
     only_b: tuple[str, ...] = ()
     without_result: tuple[str, ...] = ()
@@ -45,28 +52,20 @@ class Paired:
         return sum(len(t.results) for t in self.a), sum(len(t.results) for t in self.b)
 
     @property
+    def values(self) -> tuple[float, float] | None:
+        """What is compared: either side's mean over the common tasks, in the measure's unit."""
+        if not self.pairing.keys:
+            return None
+        a, b = (_mean([_mean(runs) for runs in side]) for side in (self.pairing.a, self.pairing.b))
+        return a, b
+
+    @property
     def rates(self) -> tuple[float, float] | None:
         """Mean over the common tasks of each task's share of successes."""
         if not self.pairing.keys:
             return None
         a, b = (_mean([_share(t) for t in side]) for side in (self.a, self.b))
         return a, b
-
-
-@frozen
-class Flip:
-    """A task that one side solved more often: the shares, and a trial of each side to look at."""
-
-    task: str
-    a: tuple[int, int]  # solved, of trials with a result
-    b: tuple[int, int]
-    look_a: str  # an attempt that shows how it went
-    look_b: str
-
-    @property
-    def size(self) -> float:
-        """The difference of shares."""
-        return self.a[0] / self.a[1] - self.b[0] / self.b[1]
 
 
 @frozen
@@ -100,13 +99,24 @@ class Settle:
     reason: str | None = None
 
 
-def pair_tasks(a: Side, b: Side, ours: BenchmarkStamp, theirs: BenchmarkStamp) -> Paired:
-    """Pair the tasks of one benchmark by their digest. A digest that was not recorded equals no other."""
-    x, y = _by_digest(a, ours.selector), _by_digest(b, theirs.selector)
-    both = x.keys() & y.keys()
-    scores_a, scores_b = ({d: [float(r.success) for r in side[d].results] for d in both} for side in (x, y))
+def pair_tasks(
+    a: Side,
+    b: Side,
+    ours: BenchmarkStamp,
+    theirs: BenchmarkStamp,
+    measure: Measure = PASS_AT_1,
+    among: Collection[str] | None = None,
+) -> Paired:
+    """Pair the tasks of one benchmark by their digest; `among` names the tasks (of A) that take part, if not all.
+
+    A digest that was not recorded equals no other, except within one run, where a task is itself.
+    """
+    known = a.stamp.run == b.stamp.run
+    x, y = _by_digest(a, ours.selector, known), _by_digest(b, theirs.selector, known)
+    both = {d for d in x.keys() & y.keys() if among is None or x[d].task in among}
+    found = scored(measure, {d: x[d] for d in both}, {d: y[d] for d in both})
     clusters = {d: ours.cluster_of.get(x[d].task, x[d].task) for d in both}
-    pairing = pair(scores_a, scores_b, clusters)
+    pairing = pair(found.a, found.b, clusters)
     keys = pairing.keys
     return Paired(
         tuple(x[d] for d in keys),
@@ -114,14 +124,18 @@ def pair_tasks(a: Side, b: Side, ours: BenchmarkStamp, theirs: BenchmarkStamp) -
         pairing,
         len(set(pairing.clusters)),
         (_void_rate([x[d] for d in both]), _void_rate([y[d] for d in both])),
-        _names(x, x.keys() - both),
-        _names(y, y.keys() - both),
+        measure,
+        found.unknown,
+        _names(x, x.keys() - y.keys()),
+        _names(y, y.keys() - x.keys()),
         _names(x, both - set(keys)),
     )
 
 
-def _by_digest(side: Side, selector: str) -> dict[str, TaskTrials]:
+def _by_digest(side: Side, selector: str, one_run: bool) -> dict[str, TaskTrials]:
     tasks = [t for t in side.tasks if t.benchmark == selector]
+    if one_run:
+        return {f"{t.digest} {t.task}": t for t in tasks}
     # an unknown content is keyed by side and place, so that it meets no other
     return {t.digest or f"unknown {id(side)} {n}": t for n, t in enumerate(tasks)}
 
@@ -173,12 +187,12 @@ def deltas(paired: Paired) -> tuple[Delta, ...]:
         why = f"lower bounds: calls reported no usage in {lower[0]} trials of A and {lower[1]} of B"
         tokens = Delta(tokens.name, tokens.unit, tokens.a, tokens.b, why)
     cost = _delta(paired, "cost per trial", "USD", lambda r: r.cost_usd, "a price is not known")
-    seconds = _delta(paired, "time per trial", "s", lambda r: r.wall_s, "")
+    seconds = _delta(paired, "time per trial", "s", lambda r: r.wall_s, "the time is not known")
     without = Delta("trials without a result", "share", *paired.void_rates)
     return harm, without, tokens, cost, seconds
 
 
-def _delta(paired: Paired, name: str, unit: str, of: Callable[[Counted], float | None], unknown: str) -> Delta:
+def _delta(paired: Paired, name: str, unit: str, of: Callable[[TrialRow], float | None], unknown: str) -> Delta:
     """A side's value is not known where any trial's is not."""
     if not paired.pairing.keys:
         return Delta(name, unit, None, None, NO_PAIRS)
@@ -198,12 +212,14 @@ def _delta(paired: Paired, name: str, unit: str, of: Callable[[Counted], float |
 
 
 def settle(
-    paired: Paired, half_width: float, benchmark: BenchmarkStamp, *, declared: bool, level: float = DEFAULT_LEVEL
+    paired: Paired, half_width: float | None, benchmark: BenchmarkStamp, *, declared: bool, level: float = DEFAULT_LEVEL
 ) -> Settle:
     """How many clusters or repeats would make the half-width of the interval at `level` at most `half_width`."""
     pairing, clusters = paired.pairing, paired.clusters
+    if half_width is None:
+        return Settle(0.0, declared, None, reason="no margin was named, and a difference in this unit has no default")
     if not pairing.keys:
-        return Settle(half_width, declared, None, reason=NO_PAIRS)
+        return Settle(half_width, declared, None, reason=paired.unknown or NO_PAIRS)
     repeats = max(1.0, sum(paired.runs) / 2 / len(pairing.keys))
     if clusters < 2:
         return Settle(half_width, declared, None, repeats, reason="one cluster: how clusters differ cannot be seen")
@@ -212,6 +228,8 @@ def settle(
     if se:
         share = _repeat_share(pairing)
         found = need(se, clusters, repeats, half_width, share_from_repeats=share, available=available, level=level)
+    elif not paired.measure.rate:
+        return Settle(half_width, declared, None, repeats, reason="no two clusters differ: there is no spread to go by")
     else:
         found = _need_of_ties(pairing, clusters, half_width, level, available)
     return Settle(half_width, declared, found, repeats, _trials(found, paired, repeats, available))

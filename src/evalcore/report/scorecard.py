@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from evalcore.report import scorecard_parts as parts
 from evalcore.report.model import Cell, GroupValue, MetricValue, Report, RoleUsage
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.stamp import BenchmarkStamp
@@ -30,7 +31,10 @@ def to_json(report: Report) -> JSONObject:
         "repeats": report.repeats,
         "cells": [_cell(cell) for cell in report.cells],
         "groups": [_group(group) for group in report.groups],
-        "contrasts": [_finite(contrast) for contrast in report.contrasts],
+        "contrasts": [parts.contrast(contrast) for contrast in report.contrasts],
+        "design": parts.design(report.design),
+        "fronts": [parts.front(one) for one in report.fronts],
+        "composites": [parts.composite(one) for one in report.composites],
         "notes": [str(note) for note in report.notes],
     }
 
@@ -93,6 +97,7 @@ def _cell(cell: Cell) -> JSONObject:
         "metrics": {name: _metric(value) for name, value in cell.metrics.items()},
         "views": {label: _metric(value) for label, value in cell.views.items()},
         "flags": _counts(cell.flags),
+        **parts.detail(cell.detail, _metric),
         "notes": list(cell.notes),
         "reasons": cast(JSONObject, reasons),
     }

@@ -8,27 +8,13 @@ from __future__ import annotations
 from attrs import frozen
 
 from evalcore.errors import ConfigError, RefusedError, UnknownNameError
+from evalcore.report.detail import TrialRow
+from evalcore.report.tally import row_of
 from evalcore.values.faults import nearest
 from evalcore.values.stamp import ArmStamp, RunStamp
-from evalcore.values.trial import RESULTS, SUCCESSES, Attempt, Grading
-from evalcore.values.usage import Usage
+from evalcore.values.trial import RESULTS, Attempt, Grading
 
 _RESULTS = frozenset(RESULTS)
-_UNUSED = Usage(cost_usd=0.0)
-
-
-@frozen
-class Counted:
-    """A trial with a result. `tokens` and `cost_usd` are the agent's; a cost of None is not known."""
-
-    attempt: str
-    repeat: int
-    success: bool
-    harm: bool | None
-    tokens: int
-    unreported: int  # model calls without usage: `tokens` is then a lower bound
-    cost_usd: float | None
-    wall_s: float
 
 
 @frozen
@@ -38,7 +24,7 @@ class TaskTrials:
     benchmark: str
     task: str
     digest: str
-    results: tuple[Counted, ...]
+    results: tuple[TrialRow, ...]
     missing: int = 0
 
 
@@ -58,7 +44,7 @@ class SideBuilder:
     def __init__(self, stamp: RunStamp, arm: ArmStamp) -> None:
         self._stamp, self._arm = stamp, arm
         self._digests: dict[tuple[str, str], str] = {}
-        self._results: dict[tuple[str, str], dict[int, tuple[int, Counted]]] = {}
+        self._results: dict[tuple[str, str], dict[int, tuple[int, TrialRow]]] = {}
         self._tried: dict[tuple[str, str], set[int]] = {}
         self._worlds: set[tuple[str, str]] = set()
 
@@ -77,7 +63,7 @@ class SideBuilder:
             kept = self._results.setdefault(place, {})
             first = kept.get(key.repeat)
             if first is None or attempt.number < first[0]:
-                kept[key.repeat] = (attempt.number, _counted(attempt, grading))
+                kept[key.repeat] = (attempt.number, row_of(attempt, grading.verdict.outcome, grading.verdict.harm))
 
     def finish(self) -> Side:
         """The side of what has been added; tasks by benchmark and id."""
@@ -87,21 +73,6 @@ class SideBuilder:
             results = tuple(kept[repeat][1] for repeat in sorted(kept))
             tasks.append(TaskTrials(*place, self._digests[place], results, len(self._tried[place]) - len(results)))
         return Side(self._stamp, self._arm, tuple(tasks), tuple(sorted(self._worlds)))
-
-
-def _counted(attempt: Attempt, grading: Grading) -> Counted:
-    used = attempt.usage.get("agent", _UNUSED)
-    verdict = grading.verdict
-    return Counted(
-        attempt.id,
-        attempt.key.repeat,
-        verdict.outcome in SUCCESSES,
-        verdict.harm,
-        used.tokens,
-        used.unreported,
-        used.cost_usd if used.calls else 0.0,
-        attempt.wall_s,
-    )
 
 
 def choose_arm(stamp: RunStamp, wanted: str | None = None) -> ArmStamp:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from evalcore.report.detail import TrialRow
 from evalcore.report.model import RoleUsage
 from evalcore.values.task import ROLES, Role
 from evalcore.values.trial import EXIT_KINDS, RESULTS, SUCCESSES, Attempt, ExitKind, Grading, Verdict
@@ -23,6 +24,29 @@ class CountedTrial:
 
     attempt: Attempt
     grading: Grading
+
+
+_UNUSED = Usage(cost_usd=0.0)
+
+
+def row_of(attempt: Attempt, outcome: str, harm: bool | None = None) -> TrialRow:
+    """An attempt as the row of its trial. A cost or a time that is no finite number of at least 0 is not known."""
+    used, end, wall = attempt.usage.get("agent", _UNUSED), attempt.exit, attempt.wall_s
+    cost = used.cost_usd if used.calls else 0.0
+    return TrialRow(
+        attempt.key.repeat,
+        attempt.id,
+        outcome,
+        harm,
+        None if end is None else end.kind,
+        None if end is None else end.limit,
+        wall if math.isfinite(wall) and wall >= 0 else None,
+        used.tokens,
+        used.unreported,
+        cost if cost is not None and math.isfinite(cost) and cost >= 0 else None,
+        attempt.tool_calls,
+        attempt.tool_errors,
+    )
 
 
 class RoleSum:
@@ -126,12 +150,13 @@ class Spent:
 
 
 class TaskCount:
-    """One task's graded trials: how many, how many solved, and the same per view."""
+    """One task's graded trials: how many, how many solved, the same per view, and each of them."""
 
-    __slots__ = ("graded", "solved", "views")
+    __slots__ = ("graded", "rows", "solved", "views")
 
     def __init__(self) -> None:
         self.graded = self.solved = 0
+        self.rows: list[TrialRow] = []
         self.views: dict[str, list[int]] | None = None  # label -> [trials, of them true]
 
     def add(self, verdict: Verdict) -> None:
@@ -181,6 +206,7 @@ class World:
         if task is None:
             task = self.tasks[attempt.key.task] = TaskCount()
         task.add(verdict)
+        task.rows.append(row_of(attempt, verdict.outcome, verdict.harm))
         self.outcomes[verdict.outcome] += 1
         if verdict.harm is not None:
             self.harm_judged += 1

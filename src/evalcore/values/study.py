@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeAlias
 
 from attrs import Factory, frozen
 
@@ -36,6 +37,63 @@ class Contrast:
     margin: float | None = None
 
 
+Stopping: TypeAlias = Literal["fixed", "obrien-fleming", "pocock", "anytime"]
+STOPPING: Final[tuple[Stopping, ...]] = ("fixed", "obrien-fleming", "pocock", "anytime")
+DEFAULT_LOOKS: Final = (0.5, 1.0)
+
+
+@frozen
+class Analysis:
+    """How the study is to be analysed, fixed before the first trial: the table `[analysis]`.
+
+    `stopping`: fixed (one look, at the planned end), planned looks (`looks`, shares of the tasks, the last one 1) with
+    their spending, or anytime. `weights` and `anchors` (worst, best) are of the composite's dimensions, by name;
+    `value_per_solve_usd` is what a solved task is worth.
+    """
+
+    alpha: float = 0.05
+    power: float = 0.8
+    stopping: Stopping = "fixed"
+    looks: tuple[float, ...] = ()
+    value_per_solve_usd: float | None = None
+    weights: Mapping[str, float] = Factory(dict)
+    anchors: Mapping[str, tuple[float, float]] = Factory(dict)
+
+    @property
+    def planned_looks(self) -> tuple[float, ...]:
+        """The looks with planned looks, the default two where none is named; else none."""
+        return (self.looks or DEFAULT_LOOKS) if self.stopping in ("obrien-fleming", "pocock") else ()
+
+    @property
+    def in_random_order(self) -> bool:
+        """Whether tasks run whole and in a random order: what is seen at a look is then a sample of all."""
+        return self.stopping != "fixed"
+
+    def as_json(self) -> JSONObject:
+        """What is not at its default, as the file has it."""
+        value: JSONObject = {}
+        for name in ("alpha", "power", "stopping"):
+            if (given := getattr(self, name)) != getattr(_PLAIN, name):
+                value[name] = given
+        if self.looks:
+            value["looks"] = list(self.looks)
+        if self.value_per_solve_usd is not None:
+            value["value_per_solve_usd"] = self.value_per_solve_usd
+        if self.weights:
+            value["weights"] = dict(self.weights)
+        if self.anchors:
+            value["anchors"] = {name: list(ends) for name, ends in self.anchors.items()}
+        return value
+
+
+_PLAIN: Final = Analysis()
+
+
+def task_order(seed: int, tasks: Iterable[str]) -> list[str]:
+    """Tasks in the random order that a study with looks fixes beforehand, by its seed and their ids alone."""
+    return sorted(tasks, key=lambda task: (digest([seed, task]), task))
+
+
 @frozen
 class Study:
     """One TOML file, or the same from flags. Arms are as written: `extends` resolved, defaults not yet filled in."""
@@ -51,6 +109,7 @@ class Study:
     roles: Mapping[Role, RoleChoice] = Factory(dict)
     sweep: Mapping[str, tuple[JSONValue, ...]] = Factory(dict)
     contrasts: tuple[Contrast, ...] = ()
+    analysis: Analysis = Analysis()
 
     def as_json(self) -> JSONObject:
         """The study as its TOML file has it (without nulls), sweep not expanded."""
@@ -74,6 +133,8 @@ class Study:
             whole["sweep"] = {k: list(v) for k, v in self.sweep.items()}
         if self.contrasts:
             whole["contrasts"] = [_contrast(c) for c in self.contrasts]
+        if analysis := self.analysis.as_json():
+            whole["analysis"] = analysis
         return whole
 
     @property

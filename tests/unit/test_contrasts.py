@@ -1,0 +1,278 @@
+"""Declared contrasts are decided together, by the rules that the study was stamped with, and by no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jsonschema
+import pytest
+from attrs import evolve
+
+from evalcore.report import scorecard
+from evalcore.report.analysis import ContrastResult
+from evalcore.report.claims import analysis_of, claims_of
+from evalcore.report.model import Report
+from evalcore.stats.anytime import mixture_radius
+from evalcore.stats.paired import paired_interval
+from evalcore.values.arm import Arm
+from evalcore.values.stamp import ArmStamp, RunStamp
+from evalcore.values.study import task_order
+from evalcore.values.usage import Usage
+from tests.unit.report_samples import BFCL, CONSTRAINED, REACT, attempt, graded, report, stamp, void
+
+Scores = Mapping[str, Sequence[int]]
+ONE = {"a": "constrained", "b": "plain", "metric": "pass@1"}
+
+
+def planned(tasks: int, *contrasts: Mapping[str, Any], repeats: int = 1, **study: Any) -> RunStamp:
+    """A run of two arms on so many tasks, with what its study declares."""
+    benchmark = evolve(BFCL, tasks=tasks, clusters=tasks, of_tasks=tasks)
+    run = stamp([REACT, CONSTRAINED], [benchmark], repeats)
+    return evolve(run, study={"contrasts": [dict(c) for c in contrasts or (ONE,)], **study})
+
+
+def many(scores: Sequence[int]) -> Scores:
+    return {f"t{n:03}": (score,) for n, score in enumerate(scores)}
+
+
+def made(run: RunStamp, a: Scores, b: Scores, **usage: Any) -> Report:
+    """The report of both arms' trials: `constrained` has `a`; -1 is void."""
+    pairs = []
+    for arm, scores in ((CONSTRAINED, a), (REACT, b)):
+        for task, repeats in scores.items():
+            for repeat, score in enumerate(repeats, start=1):
+                if score < 0:
+                    lost, _ = void(task, repeat)
+                    pairs.append(
+                        (evolve(lost, key=evolve(lost.key, arm=arm.arm.digest), id=f"{arm.arm.handle}{task}"), None)
+                    )
+                else:
+                    changes = usage.get(arm.arm.handle, {})
+                    pairs.append(graded(attempt(task, repeat, arm, **changes), "pass" if score else "fail"))
+    return report(pairs, run)
+
+
+def one(run: RunStamp, a: Scores, b: Scores, **usage: Any) -> ContrastResult:
+    whole = made(run, a, b, **usage)
+    jsonschema.validate(scorecard.to_json(whole), scorecard.schema())
+    (contrast,) = whole.contrasts
+    return contrast
+
+
+# ── the family ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_declared_contrast_has_a_verdict_in_the_report() -> None:
+    found = one(planned(20), many([1] * 20), many([1] * 10 + [0] * 10))
+    assert (found.verdict, found.confirmatory, found.effect, found.values) == ("better", True, 0.5, (1.0, 0.5))
+    assert found.p == pytest.approx(2 * 0.5**10)  # McNemar: ten discordant tasks, all one way
+    assert found.p_adjusted == found.p and found.family == 1
+    assert found.treatment == ("tool_protocol",)
+    assert found.sentence.startswith("constrained solved 50.0 points more than plain (95 % interval ")
+    assert "constrained is better than plain, as declared beforehand" in found.sentence
+    assert [f.task for f in found.gained] == [f"t{n:03}" for n in range(10, 20)] and not found.lost
+
+
+def test_the_whole_family_is_adjusted_at_once_by_holm() -> None:
+    third = ArmStamp(Arm("third", {"harness": "react", "model": "openai/gpt-5.2", "tool_protocol": "json"}), "0.1.0")
+    run = planned(20, ONE, {"a": "third", "b": "plain"}, {"a": "gone", "b": "plain"})
+    run = evolve(run, arms=(*run.arms, third))
+    scores = [(REACT, many([0] * 20)), (CONSTRAINED, many([1] * 20)), (third, many([1] * 8 + [0] * 12))]
+    pairs = [
+        graded(attempt(task, 1, arm), "pass" if score[0] else "fail")
+        for arm, mine in scores
+        for task, score in mine.items()
+    ]
+    first, second, gone = report(pairs, run).contrasts
+    assert first.p_adjusted == pytest.approx(3 * 2 * 0.5**20)
+    assert second.p_adjusted == pytest.approx(2 * 2 * 0.5**8)
+    assert (first.verdict, second.verdict, gone.verdict) == ("better", "better", "refused")
+    assert gone.reason == "the run has no arm gone" and gone.digest_a is None
+    assert {c.family for c in (first, second, gone)} == {3}
+
+
+def test_over_a_sweep_each_matched_pair_is_a_claim() -> None:
+    def at(handle: str, effort: str, **axes: str) -> ArmStamp:
+        return ArmStamp(Arm(f"{handle}@effort={effort}", {"harness": "react", "effort": effort, **axes}), "1")
+
+    arms = [at(h, e, mode=h) for h in ("a", "b") for e in ("low", "high")]
+    oracle = ArmStamp(Arm("gold", {"harness": "oracle"}), "1", control=True, uses_model=False)
+    sweep = {"effort": ["low", "high"]}
+    listed = [{"a": "a", "b": "b"}, {"a": "a@effort=high", "b": "b"}, {"a": "a", "b": "gold"}]
+    run = evolve(stamp([*arms, oracle]), study={"contrasts": listed, "sweep": sweep})
+    assert [(c.a, c.b) for c in claims_of(run)] == [
+        ("a@effort=low", "b@effort=low"),
+        ("a@effort=high", "b@effort=high"),
+        ("a@effort=high", "b@effort=high"),
+        ("a@effort=low", "gold"),
+        ("a@effort=high", "gold"),
+    ]
+    assert all(c.problem is None for c in claims_of(run))
+
+
+def test_a_study_that_is_not_at_its_end_confirms_nothing() -> None:
+    run = planned(30, {**ONE, "margin": 0.3})
+    whole = made(run, many([1] * 20), many([0] * 20))
+    (early,) = whole.contrasts
+    assert (early.verdict, early.confirmatory, early.margin_interval) == ("candidate", False, None)
+    assert early.reason == "20 planned trials not run: the study is not at its end"
+    assert whole.design is not None and not whole.design.kept
+    ended = made(run, many([1] * 20 + [-1] * 10), many([0] * 20 + [-1] * 10))
+    assert ended.design is not None and ended.design.kept  # void to the last attempt is not missing
+    assert (ended.contrasts[0].verdict, ended.contrasts[0].tasks) == ("better", 20)
+
+
+def test_what_the_declaration_proves_is_said_and_no_more() -> None:
+    whole = made(planned(20), many([1] * 20), many([0] * 20))
+    assert whole.design is not None
+    assert whole.design.proves.startswith("declared before this run")
+    assert "shows nothing about other runs" in whole.design.proves
+    assert report([], stamp()).design is None
+
+
+def test_two_worlds_in_an_arm_refuse_the_contrast_and_not_the_report() -> None:
+    run = planned(20)
+    pairs = [graded(attempt(f"t{n:03}", 1, REACT), "pass") for n in range(20)]
+    pairs += [
+        graded(attempt(f"t{n:03}", 1, CONSTRAINED, isolation="none" if n else "container"), "pass") for n in range(20)
+    ]
+    (found,) = report(pairs, run).contrasts
+    assert found.verdict == "refused"
+    assert "trials of live, isolation container and live, isolation none" in found.reason
+
+
+def test_a_task_of_two_contents_is_compared_with_nothing() -> None:
+    run = planned(7, repeats=2)
+    pairs = [
+        graded(attempt(f"t{n}", repeat, arm, task_digest=f"{n}{repeat if n == 6 and arm is REACT else ''}"), "pass")
+        for n in range(7)
+        for arm in (REACT, CONSTRAINED)
+        for repeat in (1, 2)
+    ]
+    (found,) = report(pairs, run).contrasts
+    assert (found.tasks, found.dropped) == (6, 1)
+
+
+# ── other measures ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def used(tokens: int, cost: float | None = 0.01) -> dict[str, Any]:
+    return {"usage": {"agent": Usage(1, tokens, 0, cost_usd=cost)}}
+
+
+def test_fewer_tokens_are_better() -> None:
+    run = planned(20, {**ONE, "metric": "tokens", "margin": 50})
+    pairs = []
+    for n in range(20):
+        for arm, tokens in ((CONSTRAINED, 100 + n), (REACT, 300 + 3 * n)):
+            pairs.append(graded(attempt(f"t{n:03}", 1, arm, **used(tokens)), "pass"))
+    (found,) = report(pairs, run).contrasts
+    differences = [100 + n - 300 - 3 * n for n in range(20)]
+    interval = paired_interval(differences, bounds=None)
+    assert (found.effect, found.low, found.high) == (interval.value, interval.low, interval.high)
+    assert (found.verdict, found.unit, found.higher_is_better) == ("better", "tokens", False)
+    assert found.sentence.startswith("constrained's tokens per trial is 219 tokens lower than plain's")
+    assert "(with the sign changed: less is better)" in found.reason
+
+
+def test_cost_per_solve_is_a_ratio_paired_by_task() -> None:
+    run = planned(12, {**ONE, "metric": "cost_per_solve_usd"})
+    pairs, a, b = [], [], []
+    for n in range(12):
+        cost_a, cost_b, won_a, won_b = 0.02 + 0.001 * n, 0.05 + 0.002 * (n % 5), n % 4 != 0, n % 3 != 0
+        a.append((cost_a, won_a))
+        b.append((cost_b, won_b))
+        pairs.append(graded(attempt(f"t{n:03}", 1, CONSTRAINED, **used(1, cost_a)), "pass" if won_a else "fail"))
+        pairs.append(graded(attempt(f"t{n:03}", 1, REACT, **used(1, cost_b)), "pass" if won_b else "fail"))
+    (found,) = report(pairs, run).contrasts
+    ratios = [sum(c for c, _ in side) / sum(s for _, s in side) for side in (a, b)]
+    assert found.values == (pytest.approx(ratios[0]), pytest.approx(ratios[1]))
+    linear = [
+        [r + (c - r * s) / (sum(x for _, x in side) / 12) for c, s in side]
+        for r, side in zip(ratios, (a, b), strict=True)
+    ]
+    interval = paired_interval([x - y for x, y in zip(*linear, strict=True)], bounds=None)
+    assert (found.low, found.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
+    assert found.verdict == "better" and "delta method" in found.test
+
+
+def test_a_side_that_solved_nothing_has_no_cost_per_solve_to_compare() -> None:
+    run = planned(8, {**ONE, "metric": "cost_per_solve_usd"})
+    found = one(run, many([1] * 8), many([0] * 8))
+    assert (found.effect, found.p, found.verdict) == (None, None, "refused")
+    assert found.sentence.startswith("there is nothing to compare: plain solved nothing: it has no cost per solve")
+
+
+def test_an_unknown_price_is_told_and_never_zero() -> None:
+    run = planned(8, {**ONE, "metric": "cost_per_trial_usd"})
+    found = one(run, many([1] * 8), many([1] * 8), plain=used(10, None))
+    assert found.effect is None
+    assert "a price is not known in 8 trials of plain" in found.sentence
+
+
+def test_pass_hat_k_and_flakiness_are_values_of_a_task() -> None:
+    a = {f"t{n}": (1, 1, 1) for n in range(8)}
+    b = {f"t{n}": (1, 1, 0) if n < 4 else (1, 1, 1) for n in range(8)}
+    together = one(planned(8, {**ONE, "metric": "pass^2"}, repeats=3), a, b)
+    assert together.values == (1.0, pytest.approx((4 * 1 / 3 + 4) / 8))
+    flaky = one(planned(8, {**ONE, "metric": "flakiness"}, repeats=3), a, b)
+    assert flaky.values == (0.0, pytest.approx(4 * (2 / 3) / 8)) and not flaky.higher_is_better
+    short = one(planned(8, {**ONE, "metric": "pass^4"}, repeats=3), a, b)
+    assert (short.tasks, short.verdict, short.dropped) == (0, "refused", 8)
+
+
+# ── looks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def in_order(run: RunStamp, scores: Sequence[int], tasks: int) -> Scores:
+    """The first tasks of the order that the study fixed, with these scores."""
+    order = task_order(run.seed, [f"t{n:03}" for n in range(tasks)])
+    return {task: (score,) for task, score in zip(order, scores, strict=False)}
+
+
+def test_a_planned_look_has_its_own_bound() -> None:
+    run = planned(20, analysis={"stopping": "obrien-fleming"})
+    (early,) = made(run, in_order(run, [1] * 10, 20), in_order(run, [0] * 10, 20)).contrasts
+    assert (early.verdict, early.confirmatory, early.look, early.tasks) == ("better", True, 1, 10)
+    assert early.p == pytest.approx(2 * 0.5**10)
+    assert early.p_adjusted == pytest.approx(early.p * 0.05 / 0.003051, rel=1e-3)  # what O'Brien-Fleming spends by half
+    assert "(at planned look 1)" in early.sentence
+    scores = [1] * 7 + [0] * 3
+    (undecided,) = made(run, in_order(run, scores, 20), in_order(run, [0] * 10, 20)).contrasts
+    assert (undecided.verdict, undecided.look) == ("inconclusive", 1)  # p = .016 is not enough at half
+    (before,) = made(run, in_order(run, [1] * 9, 20), in_order(run, [0] * 9, 20)).contrasts
+    assert (before.verdict, before.confirmatory, before.look) == ("inconclusive", False, None)
+    assert "9 of 20 tasks are finished, and the first planned look is at 10" in before.reason
+
+
+def test_tasks_beyond_a_look_do_not_count_at_it() -> None:
+    run = planned(20, analysis={"stopping": "pocock"})
+    scores = [1] * 10 + [0] * 5
+    (found,) = made(run, in_order(run, scores, 20), in_order(run, [0] * 15, 20)).contrasts
+    assert (found.tasks, found.effect) == (10, 1.0)
+
+
+def test_anytime_reading_is_a_confidence_sequence_at_every_size() -> None:
+    run = planned(60, analysis={"stopping": "anytime", "alpha": 0.1})
+    (found,) = made(run, in_order(run, [1] * 40, 60), in_order(run, [0] * 40, 60)).contrasts
+    assert (found.verdict, found.confirmatory, found.tasks) == ("better", True, 40)
+    assert found.low == pytest.approx(1.0 - mixture_radius(40, variance=1.0, alpha=0.1))
+    assert found.p is not None and mixture_radius(40, variance=1.0, alpha=found.p) == pytest.approx(1.0)
+    (early,) = made(run, in_order(run, [1] * 6, 60), in_order(run, [0] * 6, 60)).contrasts
+    assert early.verdict == "inconclusive"
+
+
+def test_the_analysis_is_read_from_the_stamp() -> None:
+    table = {
+        "alpha": 0.01,
+        "stopping": "pocock",
+        "looks": [0.3, 1.0],
+        "weights": {"cost": 1},
+        "anchors": {"cost": [2, 0]},
+    }
+    found = analysis_of(planned(6, analysis=table))
+    assert (found.alpha, found.stopping, found.planned_looks) == (0.01, "pocock", (0.3, 1.0))
+    assert (found.weights, found.anchors) == ({"cost": 1.0}, {"cost": (2.0, 0.0)})
+    strict = one(planned(20, analysis={"alpha": 0.001}), many([1] * 20), many([0] * 9 + [1] * 11))
+    assert (strict.level, strict.verdict) == (0.999, "inconclusive")  # p = .004
