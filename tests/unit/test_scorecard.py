@@ -121,7 +121,7 @@ def test_the_order_of_the_ledger_changes_no_byte() -> None:
 # ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 120, 160])
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160])
 def test_the_table_fits_its_width_and_says_what_matters(width: int) -> None:
     text = shown(full(), width)
     assert max(map(len, text.splitlines())) <= width

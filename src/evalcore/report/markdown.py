@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from evalcore.report import columns as shown
+from evalcore.report.columns import CONTROLS, EFFORT, FLAKY, Column
 from evalcore.report.model import Cell, MetricValue, Report
-from evalcore.report.notes import CONTROL
-from evalcore.report.text import CONTROL_NAMES, CONTROLS, EFFORT, Column
-from evalcore.report.words import UNKNOWN, counted, dollars, percent, percent_range, plural, safe
+from evalcore.report.words import UNKNOWN, dollars, percent, percent_range, plural, safe
 
 SUMMARY_LIMIT: Final = 1_000_000  # bytes; GitHub refuses a step's summary above 1 MiB, and others may write to it
 BREAK: Final = "<br>"
@@ -38,10 +38,14 @@ def page(report: Report) -> str:
     lines = [f"# Scorecard: {escaped(report.study_name)}", "", _made(report)]
     if not report.cells:
         lines += ["", "This run has no benchmark and no arm: there is nothing to report."]
-    for selector, cells in _benchmarks(report):
+    for selector, cells in shown.by_benchmark(report):
         lines += ["", f"## {escaped(selector)}", *_benchmark(report, cells)]
     if report.groups:
         lines += ["", "## Groups", *_groups(report)]
+    if report.contrasts:
+        lines += ["", "## Contrasts, as declared", *_contrasts(report)]
+    if report.fronts or report.composites:
+        lines += ["", "## Side by side", *_side_by_side(report)]
     if report.cells:
         lines += ["", "## How to read this", "", *_legend(report)]
     return _joined(lines)
@@ -58,9 +62,18 @@ def summary(report: Report, limit: int = SUMMARY_LIMIT) -> str:
     lines = [f"### Scorecard: {escaped(report.study_name)}", ""]
     lines += _cells_table(report.cells, short) if report.cells else ["This run has nothing to report."]
     lines += ["", _made(report)]
-    folded = [(selector, _benchmark(report, cells)) for selector, cells in _benchmarks(report)]
+    lines += (
+        ["", *(f"- **{escaped(c.verdict)}**: {escaped(c.sentence)}" for c in report.contrasts)]
+        if report.contrasts
+        else []
+    )
+    folded = [(selector, _benchmark(report, cells)) for selector, cells in shown.by_benchmark(report)]
     if report.groups:
         folded.append(("Groups", _groups(report)))
+    if report.contrasts:
+        folded.append(("Contrasts, as declared", _contrasts(report)))
+    if report.fronts or report.composites:
+        folded.append(("Side by side", _side_by_side(report)))
     if report.cells:
         folded.append(("How to read this", ["", *_legend(report)]))
     room, left_out = limit - len(_joined(lines).encode()) - 200, 0
@@ -85,25 +98,15 @@ def _made(report: Report) -> str:
     return escaped(f"Run {report.run} of {report.created}, {repeats}, grading {report.grading[:12]}")
 
 
-def _benchmarks(report: Report) -> list[tuple[str, list[Cell]]]:
-    selectors = dict.fromkeys(cell.benchmark.selector for cell in report.cells)
-    return [(name, [cell for cell in report.cells if cell.benchmark.selector == name]) for name in selectors]
-
-
 def _benchmark(report: Report, cells: Sequence[Cell]) -> list[str]:
     """What was measured on one benchmark, and all that must be known beside it."""
     benchmark = cells[0].benchmark
-    dataset = benchmark.dataset
-    size = plural(benchmark.tasks, "task")
-    if benchmark.clusters != benchmark.tasks:
-        size += f" in {plural(benchmark.clusters, 'cluster')}"
-    version = f"{dataset.name} {dataset.version} ({dataset.date}, {dataset.status})"
-    lines = ["", escaped(f"{version}; {size}; graded by {benchmark.grader}")]
+    lines = ["", escaped("; ".join(shown.about_dataset(cells)))]
     agents = [cell for cell in cells if not cell.arm.control]
     controls = [cell for cell in cells if cell.arm.control]
     who = Column(("configuration",), _configuration, justify="left")
     if agents:
-        lines += ["", *_cells_table(agents, (who, *RESULTS, *_tries(agents), *ENDS, *EFFORT))]
+        lines += ["", *_cells_table(agents, (who, *RESULTS, *shown.tries(agents), FLAKY, *ENDS, *EFFORT))]
     if controls:
         lines += ["", "**Controls**: is the rig sound? These are no scores.", ""]
         lines += _cells_table(controls, (Column(("control",), _configuration, justify="left"), *CONTROLS))
@@ -145,7 +148,7 @@ def _groups(report: Report) -> list[str]:
         (
             escaped(group.title),
             escaped(group.arm),
-            UNKNOWN if group.value is None else escaped(percent(group.value)),
+            escaped(shown.group_value(group)),
             escaped(", ".join(f"{name} × {weight:g}" for name, weight in group.members.items())),
             escaped(group.reason or ""),
         )
@@ -155,26 +158,47 @@ def _groups(report: Report) -> list[str]:
     return ["", *_table(head, rows, right=(2,))]
 
 
+def _contrasts(report: Report) -> list[str]:
+    """Each declared contrast, and what its declaration is worth."""
+    lines: list[str] = []
+    for contrast in report.contrasts:
+        title = f"**{escaped(contrast.verdict.upper())}** {escaped(shown.contrast_title(contrast))}"
+        lines += ["", title, "", *(f"- {escaped(text)}" for text in shown.contrast_lines(contrast))]
+    if report.design is not None:
+        lines += ["", *(f"- {escaped(text)}" for text in shown.design_lines(report.design))]
+    return lines
+
+
+def _side_by_side(report: Report) -> list[str]:
+    """Accuracy and cost, and the composite of every arm, never without what other weights say."""
+    lines: list[str] = []
+    for front in report.fronts:
+        lines += ["", escaped(f"Accuracy and cost, {front.benchmark}"), ""]
+        lines += [f"- {escaped(text)}" for text in shown.front_lines(front)]
+    for one in report.composites:
+        lines += ["", escaped(f"Composite, {one.benchmark}"), ""]
+        lines += [f"- {escaped(text)}" for text in shown.composite_lines(one)]
+        head = ("configuration", "composite", "wins under", "by min–max of these arms")
+        rows = [
+            (
+                escaped(arm.label),
+                UNKNOWN if arm.score is None else f"{arm.score:.3f}",
+                UNKNOWN if arm.wins is None else escaped(f"{percent(arm.wins)} of weightings"),
+                UNKNOWN if arm.min_max is None else f"{arm.min_max:.3f}",
+            )
+            for arm in one.arms
+        ]
+        lines += ["", *_table(head, rows, right=(1, 2, 3))]
+    return lines
+
+
 def _by_whom(cells: Sequence[Cell]) -> list[str]:
     """What is to be said of cells, with whom it is about unless that is all of them."""
-    about: dict[str, list[str]] = {}
-    for cell in cells:
-        for text in _about(cell):
-            about.setdefault(text, []).append(_name(cell))
     return [
-        escaped(text) if len(names) == len(cells) else f"**{escaped(', '.join(names))}**: {escaped(text)}"
-        for text, names in about.items()
+        f"**{escaped(', '.join(names))}**: {escaped(text)}" if names else escaped(text)
+        for names, texts in shown.by_whom(cells, shown.about)
+        for text in texts
     ]
-
-
-def _about(cell: Cell) -> Iterable[str]:
-    yield from (note for note in cell.notes if note != CONTROL)
-    bounds = cell.metrics["pass@1"].bounds
-    if bounds is not None:
-        low, high = map(percent, bounds)
-        yield f"solved would be {low} if every ungraded trial failed, and {high} if every one passed"
-    if cell.flags:
-        yield f"flags: {', '.join(counted(cell.flags))}"
 
 
 def _legend(report: Report) -> list[str]:
@@ -185,8 +209,10 @@ def _legend(report: Report) -> list[str]:
         "nor a tie."
     )
     texts = [solved]
-    if any(_known_tries(cell) for cell in report.cells if not cell.arm.control):
+    if any(shown.known_tries(cell) for cell in report.cells if not cell.arm.control):
         texts.append("all k tries: the chance that k tries at the same task are all solved (pass^k).")
+    if any(cell.metrics["flakiness"].value is not None for cell in report.cells if not cell.arm.control):
+        texts.append("repeats disagree: the chance that two repeats of the same task come out differently (flakiness).")
     if any(cell.voids for cell in report.cells):
         texts.append("void: infrastructure failed, not the agent: counts neither for nor against.")
     texts += [note.text for note in report.notes if note.benchmark is None]
@@ -198,15 +224,7 @@ def _legend(report: Report) -> list[str]:
 
 def _configuration(cell: Cell) -> list[str]:
     """Which arm, and under which isolation and provenance its numbers were made."""
-    place = f"isolation {cell.isolation}"
-    if cell.provenance not in ("live", None):
-        place += f", {cell.provenance}"
-    return [_name(cell), place]
-
-
-def _name(cell: Cell) -> str:
-    arm = cell.arm.arm
-    return CONTROL_NAMES.get(arm.harness, arm.label) if cell.arm.control else arm.label
+    return [shown.name_of(cell), shown.place_of(cell)]
 
 
 def _solved(cell: Cell) -> list[str]:
@@ -223,13 +241,6 @@ def _interval(cell: Cell) -> list[str] | None:
     return [f"{percent_range(metric.low, metric.high)} ({100 * metric.level:.4g} %)"]
 
 
-def _trials(cell: Cell) -> list[str]:
-    """Graded trials of those planned, and where the others are."""
-    names = {"infra_error": "void", "grader_error": "grader error", "ungraded": "ungraded"}
-    rest = {names[kind]: n for kind, n in cell.excluded.items()} | {"not run": cell.not_run}
-    return [f"{cell.graded:,} of {cell.planned:,}", *counted(rest)]
-
-
 def _cost_per_solve(cell: Cell) -> list[str] | None:
     metric = cell.metrics["cost_per_solve_usd"]
     if metric.value is None:
@@ -237,38 +248,12 @@ def _cost_per_solve(cell: Cell) -> list[str] | None:
     return [dollars(metric.value)]
 
 
-def _harm(cell: Cell) -> list[str] | None:
-    return None if cell.harm is None else [f"{cell.harm:,}"]
-
-
-def _tries(cells: Sequence[Cell]) -> list[Column]:
-    """pass^k for the largest k that every cell with any has."""
-    depths = [max(ks) for cell in cells if (ks := _known_tries(cell))]
-    if not depths:
-        return []
-    k = min(depths)
-    return [Column((f"all {k} tries",), _value_of(f"pass^{k}"))]
-
-
-def _known_tries(cell: Cell) -> list[int]:
-    known = (name for name, metric in cell.metrics.items() if name.startswith("pass^") and metric.value is not None)
-    return [int(name.removeprefix("pass^")) for name in known]
-
-
-def _value_of(name: str) -> Callable[[Cell], list[str] | None]:
-    def show(cell: Cell) -> list[str] | None:
-        metric = cell.metrics.get(name)
-        return None if metric is None or metric.value is None else [percent(metric.value)]
-
-    return show
-
-
 RESULTS: Final = (
     Column(("solved (pass@1)",), _solved),
     Column(("interval",), _interval),
-    Column(("trials graded",), _trials),
+    Column(("trials graded",), shown.trials_of),
 )
-ENDS: Final = (Column(("harm",), _harm), Column(("how the agent ended",), CONTROLS[-1].show, justify="left"))
+ENDS: Final = (Column(("harm",), shown.harm_of), Column(("how the agent ended",), CONTROLS[-1].show, justify="left"))
 
 
 # ── Markdown, and only here ──────────────────────────────────────────────────────────────────────────────────────────

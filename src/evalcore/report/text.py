@@ -1,4 +1,4 @@
-"""The scorecard as tables for people, readable at 80 columns and up, on a terminal or in a file.
+"""The scorecard as tables for people, on a terminal or in a file. A table that does not fit is stacked, never cut.
 
 Everything that comes from an arm, an agent or a dataset is shown as `rich.text.Text` of cleaned text: neither markup
 nor a terminal escape in it has any effect.
@@ -6,45 +6,43 @@ nor a terminal escape in it has any effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal
 
 from attrs import frozen
 
-from evalcore.report.metrics import BUILT_IN
+from evalcore.report import columns as shown
+from evalcore.report.columns import CONTROLS, EFFORT, FLAKY, Column, Lines, name_of
 from evalcore.report.model import Cell, MetricValue, Report
-from evalcore.report.notes import CONTROL
-from evalcore.report.words import UNKNOWN, counted, dollars, percent, percent_range, plural, safe, seconds
+from evalcore.report.words import UNKNOWN, safe
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-Lines: TypeAlias = "Sequence[str] | None"  # a cell's lines, the first one prominent; None: nothing to show
 WIDE: Final = 140  # columns from which results and effort share one table
 PROSE: Final = 110  # columns that running text keeps to
-CONTROL_NAMES: Final = {"oracle": "oracle (ceiling)", "noop": "noop (floor)"}
+NAMED: Final = 16  # columns that a name has at least
+GAP: Final = 2  # between columns
 
 
 @frozen
-class Column:
-    """A column of a table: what it shows of a cell. It is left out where no cell has anything to show."""
+class Head:
+    """The head of a column; a `name` may be wrapped, a number never is."""
 
     title: tuple[str, ...]
-    show: Callable[[Cell], Lines]
-    metric: str = ""  # the metric whose reason explains a missing value
     justify: Literal["left", "right"] = "right"
-    style: str = ""
+    name: bool = False
 
 
 def render(report: Report, console: Console) -> None:
     """Print the report."""
     _title(report, console)
-    for selector in dict.fromkeys(cell.benchmark.selector for cell in report.cells):
-        cells = [cell for cell in report.cells if cell.benchmark.selector == selector]
+    for _, cells in shown.by_benchmark(report):
         _benchmark(report, cells, console)
     _groups(report, console)
+    _together(report, console)
     _footer(report, console)
 
 
@@ -59,17 +57,9 @@ def _title(report: Report, console: Console) -> None:
 
 
 def _benchmark(report: Report, cells: Sequence[Cell], console: Console) -> None:
-    benchmark = cells[0].benchmark
-    dataset = benchmark.dataset
     console.print()
-    _rule(benchmark.selector, console)
-    size = plural(benchmark.tasks, "task")
-    if benchmark.clusters != benchmark.tasks:
-        size += f" in {plural(benchmark.clusters, 'cluster')}"
-    if report.repeats > 1:
-        size += f" × {report.repeats} repeats"
-    version = f"{dataset.name} {dataset.version} ({dataset.date}, {dataset.status})"
-    console.print(_text((f"{version} · {size} · graded by {benchmark.grader}", "dim")))
+    _rule(cells[0].benchmark.selector, console)
+    console.print(_text((" · ".join(shown.about_dataset(cells, report.repeats)), "dim")))
     agents = [cell for cell in cells if not cell.arm.control]
     controls = [cell for cell in cells if cell.arm.control]
     results = _results(agents)
@@ -86,41 +76,55 @@ def _benchmark(report: Report, cells: Sequence[Cell], console: Console) -> None:
     _notes(report, cells, console)
 
 
+def _results(agents: Sequence[Cell]) -> tuple[Column, ...]:
+    return (
+        Column(("solved", "(pass@1)"), lambda cell: shown.rate_of(cell.metrics["pass@1"]), style="bold"),
+        *shown.tries(agents),
+        FLAKY,
+        Column(("trials", "graded"), shown.trials_of),
+        Column(("harm",), shown.harm_of),
+        Column(("how the", "agent ended"), shown.ended, justify="left"),
+    )
+
+
 def _cells_table(
     cells: Sequence[Cell], columns: Sequence[Column], head: str, console: Console, *, world: bool = True
 ) -> None:
     """One row for each cell, with its `world` or without; columns that have nothing to show are left out."""
-    shown = [c for c in columns if any(c.show(cell) is not None for cell in cells)]
-    if not shown:
+    kept = [c for c in columns if any(c.show(cell) is not None for cell in cells)]
+    if not kept:
         return
-    console.print()
-    table = _table()
-    table.add_column(_head(head), overflow="fold", min_width=16)
-    for column in shown:
-        table.add_column(_head(*column.title), justify=column.justify, no_wrap=True)
-    for cell in cells:
-        table.add_row(_configuration(cell, world=world), *(_lines(column.show(cell), column.style) for column in shown))
-    console.print(table)
+    heads = [Head((head,), "left", name=True), *(Head(c.title, c.justify) for c in kept)]
+    rows = [[_configuration(cell, world=world), *(_lines(c.show(cell), c.style) for c in kept)] for cell in cells]
+    _print_table(heads, rows, console)
 
 
 def _further(cells: Sequence[Cell], console: Console) -> None:
     """Second readings of the same trials, and the metrics of plugins."""
-    rows: list[tuple[str, Cell, Sequence[str]]]
-    rows = [(label, cell, _rate(value)) for cell in cells for label, value in cell.views.items()]
-    rows += [(name, cell, _plain(m)) for cell in cells for name, m in cell.metrics.items() if _from_plugin(name)]
-    if not rows:
+    found: list[tuple[str, Cell, Sequence[str]]]
+    found = [(label, cell, shown.rate_of(value)) for cell in cells for label, value in cell.views.items()]
+    found += [(n, cell, _plain(m)) for cell in cells for n, m in cell.metrics.items() if shown.from_plugin(n)]
+    if not found:
         return
     console.print()
     console.print(_text(("The same trials, read another way", "bold")))
-    console.print()
-    table = _table()
-    table.add_column(_head("reading"), overflow="fold", min_width=16)
-    table.add_column(_head("configuration"), overflow="fold", min_width=16)
-    table.add_column(_head("value"), justify="right", no_wrap=True)
-    table.add_column(no_wrap=True)
-    for label, cell, lines in sorted(rows, key=lambda row: row[0]):
-        table.add_row(_text((safe(label), "")), _text((safe(_name(cell)), "")), *(_text((line, "")) for line in lines))
-    console.print(table)
+    heads = [
+        Head(("reading",), "left", name=True),
+        Head(("configuration",), "left", name=True),
+        Head(("value",)),
+        Head(("",)),
+    ]
+    rows = [
+        [_text((safe(label), "")), _text((safe(name_of(cell)), "")), *(_text((line, "")) for line in lines)]
+        for label, cell, lines in sorted(found, key=lambda row: row[0])
+    ]
+    _print_table(heads, rows, console)
+
+
+def _plain(metric: MetricValue) -> Sequence[str]:
+    """A plugin's value, with its unit, and whether it has been shown to measure what it claims."""
+    value = UNKNOWN if metric.value is None else f"{metric.value:.4g} {metric.unit}".rstrip()
+    return [value, "validated" if metric.validated else "not validated"]
 
 
 def _groups(report: Report, console: Console) -> None:
@@ -129,29 +133,66 @@ def _groups(report: Report, console: Console) -> None:
         return
     console.print()
     _rule("Groups", console)
-    console.print()
-    table = _table()
-    table.add_column(_head("group"), overflow="fold", min_width=16)
-    table.add_column(_head("configuration"), overflow="fold", min_width=16)
-    table.add_column(_head("solved", "(weighted mean)"), justify="right", no_wrap=True)
-    for group in report.groups:
-        value = UNKNOWN if group.value is None else f"{100 * group.value:.1f} %"
-        table.add_row(_text((safe(group.title), "")), _text((safe(group.arm), "cyan")), _text((value, "")))
-    console.print(table)
+    heads = [
+        Head(("group",), "left", name=True),
+        Head(("configuration",), "left", name=True),
+        Head(("solved", "(weighted mean)")),
+    ]
+    rows = [
+        [_text((safe(g.title), "")), _text((safe(g.arm), "cyan")), _text((shown.group_value(g), ""))]
+        for g in report.groups
+    ]
+    _print_table(heads, rows, console)
     reasons = dict.fromkeys(f"{g.name}, {g.arm}: {g.reason}" for g in report.groups if g.reason)
     if reasons:
         console.print()
         _bullets([("", text) for text in reasons], console)
 
 
+def _together(report: Report, console: Console) -> None:
+    """Declared contrasts first; then what is only shown."""
+    if report.contrasts and report.design is not None:
+        console.print()
+        _rule("Contrasts, as declared", console)
+        for contrast in report.contrasts:
+            console.print()
+            console.print(
+                _text((safe(contrast.verdict.upper()), "bold"), (f"  {safe(shown.contrast_title(contrast))}", ""))
+            )
+            _bullets([("", text) for text in shown.contrast_lines(contrast)], console)
+        console.print()
+        _bullets([("", text) for text in shown.design_lines(report.design)], console)
+    lines = [
+        *((f.benchmark, "accuracy and cost", text) for f in report.fronts for text in shown.front_lines(f)),
+        *((c.benchmark, "composite", text) for c in report.composites for text in shown.composite_lines(c)),
+    ]
+    if lines:
+        console.print()
+        _rule("Side by side", console)
+        several = len({benchmark for benchmark, *_ in lines}) > 1
+        console.print()
+        _bullets([(f"{b}, {what}" if several else what, text) for b, what, text in lines], console)
+
+
 def _notes(report: Report, cells: Sequence[Cell], console: Console) -> None:
     """What must be known beside the numbers above."""
     selector = cells[0].benchmark.selector
     texts = [note.text for note in report.notes if note.benchmark == selector]
-    texts += _per_cell(cells, _about)
+    for names, said in shown.by_whom(cells, _about):
+        texts.append(": ".join(filter(None, (", ".join(names), "; ".join(said)))))
     if texts:
         console.print()
         _bullets([("", text) for text in texts], console)
+
+
+def _about(cell: Cell) -> Iterator[str]:
+    """What must be known about one row; why it has no interval, too."""
+    yield from shown.about(cell)
+    metric = cell.metrics["pass@1"]
+    if metric.value is not None and metric.low is None:
+        yield f"solved: {metric.reason}"
+    if not cell.arm.control:
+        yield from shown.unknown_effort(cell)
 
 
 def _footer(report: Report, console: Console) -> None:
@@ -177,150 +218,21 @@ def _legend(report: Report) -> Iterable[tuple[str, str]]:
     )
     for method in sorted({cell.metrics["pass@1"].method for cell in cells if cell.metrics["pass@1"].low is not None}):
         yield "method", f"{method}."
-    if any(_depth(cell) for cell in cells):
+    if any(shown.known_tries(cell) for cell in cells):
         yield "all k tries", "the chance that k tries at the same task are all solved (pass^k)."
+    if any(cell.metrics["flakiness"].value is not None for cell in cells if not cell.arm.control):
+        yield "repeats disagree", "the chance that two repeats of the same task come out differently (flakiness)."
     if any(cell.voids for cell in cells):
         yield "void", "infrastructure failed, not the agent: counts neither for nor against."
 
 
-# ── what the columns show ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _results(agents: Sequence[Cell]) -> tuple[Column, ...]:
-    """The columns of results. All rows show pass^k for the same k: the largest that each of them can give."""
-    k = min((depth for cell in agents if (depth := _depth(cell))), default=0)
-    return (
-        Column(("solved", "(pass@1)"), lambda cell: _rate(cell.metrics["pass@1"]), style="bold"),
-        *([Column((f"all {k}", "tries"), _measured(f"pass^{k}", percent))] if k else []),
-        Column(("trials", "graded"), _trials),
-        Column(("harm",), lambda cell: None if cell.harm is None else [f"{cell.harm:,}"]),
-        Column(("how the", "agent ended"), _ended, justify="left"),
-    )
-
-
-def _depth(cell: Cell) -> int:
-    """The largest k that pass^k is known for, or 0."""
-    known = (name for name, metric in cell.metrics.items() if name.startswith("pass^") and metric.value is not None)
-    return max((int(name.removeprefix("pass^")) for name in known), default=0)
-
-
-def _rate(metric: MetricValue) -> Sequence[str]:
-    """The rate and its interval."""
-    if metric.value is None:
-        return [UNKNOWN]
-    if metric.low is None or metric.high is None:
-        return [percent(metric.value), "no interval"]
-    return [percent(metric.value), percent_range(metric.low, metric.high)]
-
-
-def _plain(metric: MetricValue) -> Sequence[str]:
-    """A plugin's value, with its unit, and whether it has been shown to measure what it claims."""
-    value = UNKNOWN if metric.value is None else f"{metric.value:.4g} {metric.unit}".rstrip()
-    return [value, "validated" if metric.validated else "not validated"]
-
-
-def _trials(cell: Cell) -> Lines:
-    """Graded trials of those planned, and where the others are."""
-    names = {"infra_error": "void", "grader_error": "grader error", "ungraded": "ungraded"}
-    rest = {names[kind]: n for kind, n in cell.excluded.items()}
-    rest["not run"] = cell.not_run
-    return [f"{cell.graded:,} of {cell.planned:,}", *counted(rest)]
-
-
-def _ended(cell: Cell) -> Lines:
-    """How the agent ended, and by which limits."""
-    lines = counted({kind: n for kind, n in cell.exits.items() if kind != "limit"})
-    lines += [f"{n:,} limit: {name}" for name, n in cell.limits_hit.items()]
-    unnamed = cell.exits.get("limit", 0) - sum(cell.limits_hit.values())
-    return [*lines, *([f"{unnamed:,} limit"] if unnamed > 0 else [])] or None
-
-
-def _measured(name: str, form: Callable[[float], str]) -> Callable[[Cell], Lines]:
-    def show(cell: Cell) -> Lines:
-        metric = cell.metrics.get(name)
-        return None if metric is None or metric.value is None else [form(metric.value)]
-
-    return show
-
-
-EFFORT: Final = (
-    Column(("tokens", "per trial"), _measured("tokens", lambda x: f"{x:,.0f}"), "tokens"),
-    Column(("time", "per trial"), _measured("wall_s", seconds), "wall_s"),
-    Column(("tool calls", "failed"), _measured("tool_error_rate", percent), "tool_error_rate"),
-    Column(("cost", "in all"), _measured("cost_usd", dollars), "cost_usd"),
-    Column(("cost", "per solve"), _measured("cost_per_solve_usd", dollars), "cost_per_solve_usd"),
-)
-
-
-CONTROLS: Final = (
-    Column(("solved",), lambda cell: _rate(cell.metrics["pass@1"])[:1], style="bold"),
-    Column(("trials", "graded"), _trials),
-    Column(("how the", "control ended"), _ended, justify="left"),
-)
-
-
-def _about(cell: Cell) -> list[str]:
-    """Everything that must be known about one row."""
-    texts = [note for note in cell.notes if note != CONTROL] + _about_solved(cell)
-    if not cell.arm.control:
-        texts += _unknown_effort(cell)
-    return [*texts, *([f"flags: {', '.join(counted(cell.flags))}"] if cell.flags else [])]
-
-
-def _about_solved(cell: Cell) -> list[str]:
-    """Why there is no interval, and what the ungraded trials could change."""
-    metric, texts = cell.metrics["pass@1"], []
-    if metric.value is not None and metric.low is None:
-        texts.append(f"solved: {metric.reason}")
-    if metric.bounds is not None:
-        low, high = (percent(bound) for bound in metric.bounds)
-        texts.append(f"solved would be {low} if every ungraded trial failed, and {high} if every one passed")
-    return texts
-
-
-def _unknown_effort(cell: Cell) -> list[str]:
-    """Why a measure of effort has no value, one line for each reason."""
-    by_reason: dict[str, list[str]] = {}
-    for column in EFFORT:
-        metric = cell.metrics[column.metric]
-        if metric.value is None and metric.reason and cell.trials:
-            by_reason.setdefault(metric.reason, []).append(" ".join(column.title))
-    return [f"{' and '.join(titles)} unknown: {reason}" for reason, titles in by_reason.items()]
-
-
-def _from_plugin(name: str) -> bool:
-    return name not in BUILT_IN and not name.startswith(("pass@", "pass^"))
+# ── rich, and only here ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _configuration(cell: Cell, *, world: bool) -> Text:
     """Which arm, and under which isolation and provenance (its `world`) its numbers were made."""
-    name = (safe(_name(cell)), "" if cell.arm.control else "cyan")
-    if not world:
-        return _text(name)
-    place = f"isolation {cell.isolation}"
-    if cell.provenance not in ("live", None):
-        place += f" · {cell.provenance}"
-    return _text(name, (f"\n{place}", "dim"))
-
-
-def _name(cell: Cell) -> str:
-    arm = cell.arm.arm
-    return CONTROL_NAMES.get(arm.harness, arm.label) if cell.arm.control else arm.label
-
-
-def _per_cell(cells: Sequence[Cell], texts_of: Callable[[Cell], Iterable[str]]) -> list[str]:
-    """Texts by whom they are about; those about all without a name."""
-    about: dict[str, list[str]] = {}
-    for cell in cells:
-        for text in texts_of(cell):
-            about.setdefault(text, []).append(_name(cell))
-    grouped: dict[tuple[str, ...], list[str]] = {}
-    for text, names in about.items():
-        grouped.setdefault(() if len(names) == len(cells) else tuple(names), []).append(text)
-    return [": ".join(filter(None, (", ".join(names), "; ".join(texts)))) for names, texts in grouped.items()]
-
-
-# ── rich, and only here ──────────────────────────────────────────────────────────────────────────────────────────────
+    name = (safe(name_of(cell)), "" if cell.arm.control else "cyan")
+    return _text(name, (f"\n{shown.place_of(cell)}", "dim")) if world else _text(name)
 
 
 def _text(*parts: tuple[str, str]) -> Text:
@@ -331,10 +243,6 @@ def _text(*parts: tuple[str, str]) -> Text:
     for part, style in parts:
         text.append("\n".join(safe(line) for line in part.split("\n")), style)
     return text
-
-
-def _head(*lines: str) -> Text:
-    return _text(("\n".join(lines), "dim"))
 
 
 def _lines(lines: Lines, style: str) -> Text:
@@ -350,11 +258,55 @@ def _rule(title: str, console: Console) -> None:
     console.print(rule, width=min(console.width, PROSE))
 
 
-def _table() -> Table:
+def _print_table(heads: Sequence[Head], rows: Sequence[Sequence[Text]], console: Console) -> None:
+    """A table; where the page is too narrow for its numbers, each row as a block of its own."""
+    console.print()
+    if _least_width(heads, rows) <= console.width:
+        console.print(_table(heads, rows))
+    else:
+        _stacked(heads, rows, console)
+
+
+def _least_width(heads: Sequence[Head], rows: Sequence[Sequence[Text]]) -> int:
+    """The columns of a page that a table needs: its numbers whole, its names folded."""
+    widths = [NAMED if head.name else max(map(len, head.title)) for head in heads]
+    for row in rows:
+        for place, (head, value) in enumerate(zip(heads, row, strict=True)):
+            if not head.name:
+                widths[place] = max(widths[place], *(line.cell_len for line in value.split("\n")))
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _table(heads: Sequence[Head], rows: Iterable[Sequence[Text]]) -> Table:
     from rich import box
     from rich.table import Table
 
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, GAP, 0, 0))
+    for head in heads:
+        title = _text(("\n".join(head.title), "dim"))
+        if head.name:
+            table.add_column(title, overflow="fold", min_width=NAMED)
+        else:
+            table.add_column(title, justify=head.justify, no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _stacked(heads: Sequence[Head], rows: Iterable[Sequence[Text]], console: Console) -> None:
+    """The names of a row, then a line for each number, with its title; long lines are wrapped."""
+    for place, row in enumerate(rows):
+        if place:
+            console.print()
+        for head, value in zip(heads, row, strict=True):
+            if head.name:
+                console.print(value, overflow="fold")
+                continue
+            title = _text((f"  {' '.join(filter(None, head.title))}: " if any(head.title) else "  ", "dim"))
+            lines = value.split("\n")
+            console.print(title + lines[0], overflow="fold")
+            for line in lines[1:]:
+                console.print(_text(("    ", "")) + line, overflow="fold")
 
 
 def _bullets(texts: Iterable[tuple[str, str]], console: Console) -> None:
