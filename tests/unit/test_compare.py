@@ -12,6 +12,7 @@ from attrs import evolve
 from evalcore.errors import ConfigError, RefusedError, UnknownNameError
 from evalcore.report.compare import Comparison, compare
 from evalcore.report.comparison_words import measured, to_json, verdict
+from evalcore.report.contrasts import gather_claims, p_values
 from evalcore.report.sides import SideBuilder, choose_arm
 from evalcore.values.arm import Arm
 from evalcore.values.stamp import ArmStamp, RunStamp
@@ -270,7 +271,7 @@ def test_unknown_is_not_equal_between_runs_and_is_within_one() -> None:
         compare(*sides)
     assert refused.value.reasons == (
         "harness version: unknown in A, unknown in B (--treatment harness)",
-        "bfcl-simple-python: grader's stamp: unknown in A, unknown in B",
+        "bfcl-simple-python: grader's stamp: unknown in A, unknown in B (--treatment grader)",
     )
     assert compare(sides[0], side(tasks([1] * 6), runs[0], twin), treatment=["tool_protocol"]).boundaries == ()
 
@@ -321,3 +322,105 @@ def test_arms_are_found_by_handle_label_and_digest() -> None:
         choose_arm(run("r", (ORACLE,)))
     with pytest.raises(UnknownNameError, match="did you mean 'plain'"):
         choose_arm(both, "plian")
+
+
+# ── by another measure ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_another_grading_of_the_same_trials_is_a_treatment_that_has_to_be_named() -> None:
+    old, new = (
+        run("r"),
+        evolve(run("r"), grading="34" * 32, benchmarks=(evolve(BFCL, grader_stamp={"bfcl-eval": "9"}),)),
+    )
+    a, b = side(tasks([1] * 8), new), side(tasks([1] * 4 + [0] * 4), old)
+    with pytest.raises(RefusedError) as refused:
+        compare(a, b)
+    (reason,) = refused.value.reasons
+    assert "grader's stamp" in reason and "--treatment grader" in reason
+    made = compare(a, b, treatment=["grader"])
+    assert (only(made).interval.value, made.cross_world) == (0.5, False)
+
+
+def test_tokens_are_compared_in_their_unit() -> None:
+    a = side(tasks([1] * 8), run("new"), usage={"agent": Usage(1, 100, 20, cost_usd=0.02)})
+    b = side(tasks([1] * 8), run("old"), usage={"agent": Usage(1, 50, 10, cost_usd=0.01)})
+    outcome = only(compare(a, b, metric="tokens"))
+    assert (outcome.interval.value, outcome.paired.values) == (60.0, (120.0, 60.0))
+    assert outcome.interval.low is None  # every task differs by the same amount
+    assert "A's tokens per trial is 60 tokens higher than B's" in measured(outcome)
+    assert json.loads(json.dumps(to_json(compare(a, b, metric="tokens"))))["outcomes"][0]["unit"] == "tokens"
+
+
+def test_what_cannot_be_compared_is_refused_by_name() -> None:
+    for name in ("speed", "pass^", "pass^0", "pass@x", "cost_usd", ""):
+        with pytest.raises(UnknownNameError):
+            two(tasks([1] * 6), tasks([1] * 6), metric=name)
+
+
+def test_several_benchmarks_share_the_false_finds_among_them() -> None:
+    more = evolve(BFCL, selector="bfcl-multiple")
+    sides = []
+    for name, scores in (("new", [1] * 8), ("old", [0] * 8)):
+        stamped = run(name, benchmarks=(BFCL, more))
+        builder = SideBuilder(stamped, REACT)
+        for selector in (BFCL.selector, more.selector):
+            for n, score in enumerate(scores):
+                one = attempt(f"t{n}", task_digest=f"{selector}{n}", id=f"{selector}{n}")
+                one = evolve(one, key=evolve(one.key, benchmark=selector))
+                first = score if selector == BFCL.selector else int(n < 5)
+                builder.add(*graded(one, "pass" if first else "fail"))
+        sides.append(builder.finish())
+    first, second = compare(*sides).outcomes
+    assert first.p_adjusted == pytest.approx(2 * 2 * 0.5**8)  # the smaller of two, times two
+    assert second.p_adjusted == 1.0
+
+
+def test_the_other_claims_of_the_family_count_with_the_p_that_they_have() -> None:
+    rest = [{"a": "plain", "b": "x", "metric": "pass@1"}, {"a": "plain", "b": "constrained", "metric": "tokens"}]
+    whole = declared("r")
+    whole = evolve(whole, study={"contrasts": [*whole.study["contrasts"], *rest]})
+    a, b = side(tasks([1] * 8), whole, CONSTRAINED), side(tasks([0] * 8), whole, REACT)
+    family = p_values(gather_claims(whole, {s.arm.arm.digest: s for s in (a, b)}))
+    assert sorted(family.values(), key=lambda p: p is None) == [2 * 0.5**8, 1.0, None]
+    outcome = only(compare(a, b, family=family))
+    assert (outcome.family, outcome.p_adjusted) == (3, pytest.approx(3 * 2 * 0.5**8))
+
+
+# ── at the edges ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_two_runs_without_a_task_in_common_are_refused_in_plain_words() -> None:
+    a, b = side({"x": (1,)}, run("new")), side({"y": (1,)}, run("old"))
+    outcome = only(compare(a, b))
+    assert (outcome.conclusion.verdict, outcome.paired.only_a, outcome.paired.only_b) == ("refused", ("x",), ("y",))
+    assert measured(outcome) == "there is nothing to compare: no task has a result on both sides"
+
+
+def test_unequal_repeats_weigh_tasks_and_not_trials() -> None:
+    a = {f"t{n}": (1, 1, 1, 0) if n == 0 else (1,) for n in range(8)}
+    b = {f"t{n}": (0,) for n in range(8)}
+    assert only(two(a, b)).interval.value == pytest.approx((0.75 + 7) / 8)
+
+
+def test_all_ties_have_an_interval_and_are_no_tie() -> None:
+    outcome = only(two(tasks([1] * 10), tasks([1] * 10)))
+    assert (outcome.interval.value, outcome.conclusion.verdict) == (0.0, "inconclusive")
+    assert outcome.interval.low is not None and outcome.interval.low < 0 < (outcome.interval.high or 0)
+    assert outcome.test is not None and outcome.test.p == 1.0
+
+
+def test_one_cluster_has_no_verdict() -> None:
+    one = {"benchmarks": (evolve(BFCL, clusters=1, cluster_of={f"t{n:02}": "core" for n in range(8)}),)}
+    outcome = only(compare(side(tasks([1] * 8), run("new", **one)), side(tasks([0] * 8), run("old", **one))))
+    assert (outcome.conclusion.verdict, outcome.interval.low) == ("refused", None)
+    assert "1 clusters, and a verdict needs 6" in outcome.conclusion.reason
+
+
+def test_nothing_paid_is_no_difference_of_cost() -> None:
+    free = {"usage": {"agent": Usage(1, 1, 1, cost_usd=0.0)}}
+    made = compare(
+        side(tasks([1] * 8), run("new"), **free), side(tasks([1] * 8), run("old"), **free), metric="cost_per_solve_usd"
+    )
+    outcome = only(made)
+    assert (outcome.interval.value, outcome.interval.low, outcome.test) == (0.0, None, None)
+    assert outcome.conclusion.verdict == "inconclusive"

@@ -7,8 +7,10 @@ from attrs import evolve
 
 from evalcore.report.compare import compare
 from evalcore.report.gate import gate, gate_json, junit, markdown
+from evalcore.report.sides import Side, SideBuilder
+from evalcore.values.usage import Usage
 from tests.unit.compare_samples import run, side, tasks, two
-from tests.unit.report_samples import BFCL
+from tests.unit.report_samples import BFCL, REACT, attempt, graded
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,27 @@ def test_foreign_text_in_markdown_is_only_text() -> None:
     evil = "t|<img src=x>[a](http://x)"
     made = gate(two({**tasks([1] * 6), evil: (0,)}, {**tasks([1] * 6), evil: (1,)}), 0.05)
     assert "<img" not in markdown(made) and "[a](" not in markdown(made)
+
+
+def test_a_gate_on_cost_fails_where_less_is_better_and_more_was_spent() -> None:
+    def paid(name: str, base: float) -> Side:  # runs differ a little, and not by the same in every task
+        stamped = run(name)
+        builder = SideBuilder(stamped, REACT)
+        for n in range(20):
+            usage = {"agent": Usage(1, 1, 1, cost_usd=base + 0.0001 * (n * (3 if name == "new" else 5) % 7))}
+            builder.add(*graded(attempt(f"t{n}", task_digest=f"d{n}", usage=usage), "pass"))
+        return builder.finish()
+
+    dearer = compare(paid("new", 0.05), paid("base", 0.02), metric="cost_per_trial_usd")
+    made = gate(dearer, 0.01)
+    assert (made.answer, made.exit_code) == ("failed", 1)
+    assert "worse than the baseline by cost per trial, by more than $0.010" in made.sentence
+    cheaper = gate(compare(paid("new", 0.02), paid("base", 0.05), metric="cost_per_trial_usd"), 0.01)
+    assert cheaper.answer == "passed" and "not worse than the baseline by cost per trial" in cheaper.sentence
+    equal = gate(compare(paid("new", 0.0205), paid("base", 0.02), metric="cost_per_trial_usd"), 0.01)
+    assert equal.answer == "passed"
+    whole = gate_json(made)
+    assert (whole["metric"], whole["unit"], whole["max_drop"]) == ("cost_per_trial_usd", "USD", 0.01)
+    assert r"| \$0.050 | \$0.020 |" in markdown(made)
+    with pytest.raises(ValueError, match="largest rise"):
+        gate(dearer, -1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,10 +14,14 @@ from evalcore.cli.points import Points
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
 from evalcore.engine.store import read_stamp
-from evalcore.errors import ConfigError
+from evalcore.errors import ConfigError, UnknownNameError
+from evalcore.report.claims import Claim
 from evalcore.report.compare import compare as compare_sides
 from evalcore.report.comparison_words import to_json
-from evalcore.report.load import load_side
+from evalcore.report.contrasts import gather_claims, p_values
+from evalcore.report.load import load_side, load_sides
+from evalcore.values.faults import Wrong
+from evalcore.values.measure import find_measure
 
 
 def names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
@@ -28,6 +33,7 @@ TREATMENT = click.option(
     "--treatment", multiple=True, metavar="AXIS,…", callback=names, help="What it is about: model, harness, any axis."
 )
 METRIC = click.option("--metric", default="pass@1", metavar="NAME", help="What is compared (pass@1).")
+GRADING = click.option("--grading", metavar="DIGEST", help="Another grading than the runs' own, by its digest.")
 
 
 @click.command()
@@ -35,8 +41,9 @@ METRIC = click.option("--metric", default="pass@1", metavar="NAME", help="What i
 @click.argument("b", metavar="[B]", required=False)
 @click.option("--arm-a", metavar="ARM", help="The arm of A: its handle, label or digest.")
 @click.option("--arm-b", metavar="ARM", help="The arm of B; without B, a second arm of A.")
-@options(TREATMENT, METRIC)
-@click.option("--margin", type=Points(), metavar="5pp", help="The smallest difference that you care about.")
+@options(TREATMENT, METRIC, GRADING)
+@click.option("--grading-b", metavar="DIGEST", help="The same for B alone; without B, a second grading of A.")
+@click.option("--margin", metavar="5pp", help="The smallest difference that you care about, in the metric's unit.")
 @click.option("--allow-cross-world", is_flag=True, help="Compare across boundaries all the same; exploratory only.")
 @options(JSON)
 @with_session
@@ -49,7 +56,9 @@ def compare(
     arm_b: str | None,
     treatment: tuple[str, ...],
     metric: str,
-    margin: float | None,
+    grading: str | None,
+    grading_b: str | None,
+    margin: str | None,
     allow_cross_world: bool,
     json: bool | None,
 ) -> int:
@@ -59,23 +68,51 @@ def compare(
     comparison (exit 3) if it is a boundary: another dataset version, grader, model, isolation and the like.
     Only a contrast that a study declared before its first trial can be called better or worse.
     """
+    wanted = None if margin is None else size_of(margin, metric, "--margin")
     path_a = session.run_path(a)
     path_b = path_a if b is None else session.run_path(b)
-    if b is None:
+    if b is None and grading_b is None:
         arm_a, arm_b = _two_arms(path_a, arm_a, arm_b)
     made = compare_sides(
-        load_side(path_a, arm_a),
-        load_side(path_b, arm_b),
+        load_side(path_a, arm_a, grading),
+        load_side(path_b, arm_b, grading_b or grading),
         treatment=treatment,
         metric=metric,
-        margin=margin,
+        margin=wanted,
         allow_cross_world=allow_cross_world,
+        family=_family(path_a, grading) if path_a == path_b and grading_b is None else None,
     )
     if json:
         say_json(to_json(made))
     else:
         say(text(made, str(path_a), str(path_b)))
     return 3 if made.refused else 0
+
+
+def size_of(text: str, metric: str, option: str) -> float:
+    """A margin as the metric's unit has it: points or a share for a rate, else a plain number."""
+    try:
+        measure = find_measure(metric)
+    except Wrong as wrong:
+        raise UnknownNameError("metric", metric, hint=wrong.hint) from None
+    if measure.rate:
+        return Points().convert(text, None, None)
+    try:
+        size = float(text)
+    except ValueError:
+        size = math.nan
+    if not (math.isfinite(size) and size > 0.0):
+        raise click.BadParameter(f"expected a number of {measure.unit} above 0, got {text!r}", param_hint=option)
+    return size
+
+
+def _family(path: Path, grading: str | None) -> dict[Claim, float | None]:
+    """What the other contrasts that the run's study declares bring to the adjustment."""
+    if not read_stamp(path).study.get("contrasts"):
+        return {}
+    sides = load_sides(path, grading)
+    stamp = next((side.stamp for side in sides.values()), None)
+    return {} if stamp is None else p_values(gather_claims(stamp, sides))
 
 
 def _two_arms(path: Path, arm_a: str | None, arm_b: str | None) -> tuple[str, str]:

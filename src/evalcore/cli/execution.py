@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -20,11 +20,12 @@ from evalcore.cli.session import Session
 from evalcore.engine.plan import Plan, Projection
 from evalcore.engine.run import RunOptions
 from evalcore.engine.runner import DEFAULT_CONCURRENCY, RunEnd
-from evalcore.engine.services import LocalServices
+from evalcore.engine.services import LocalServices, SystemClock
 from evalcore.engine.store import STAMP, write_durably
 from evalcore.errors import ConfigError, EvalcoreError, InfraError, Interrupted
 from evalcore.plugins import Registry
 from evalcore.report.load import load_report
+from evalcore.report.looks import note_peek
 from evalcore.report.model import Report
 from evalcore.report.words import dollars, plural, seconds
 from evalcore.values.arm import Arm
@@ -139,11 +140,20 @@ def run_options(path: Path, manner: Manner, before: Counts | None = None) -> Run
 # ── after ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_back(path: Path, registry: Registry, grading: str | None = None) -> Report:
-    """The report of a run, with the metrics of plugins; the scorecard is written anew. Raises ConfigError."""
+def read_back(
+    path: Path, registry: Registry, grading: str | None = None, weights: Mapping[str, float] | None = None
+) -> Report:
+    """The report of a run, with the metrics of plugins; the scorecard is written anew. Raises ConfigError.
+
+    Reading declared contrasts before the study is at its end is recorded in the run, and told.
+    """
     from evalcore.report.scorecard import encode
 
-    report = load_report(path, grading, _metrics(path, registry))
+    report = load_report(path, grading, _metrics(path, registry), weights=weights)
+    if report.design is not None and note_peek(path, report, SystemClock().now()):
+        tell("note: the contrasts are read before the study is at its end; the run keeps a record of it (looks.jsonl)")
+    if weights:
+        return report  # another reading of the run, and not what it is kept with
     try:
         write_durably(path / SCORECARD, encode(report))
     except OSError as error:

@@ -7,10 +7,9 @@ from typing import Final
 
 import click
 
-from evalcore.cli.compare import METRIC, TREATMENT
+from evalcore.cli.compare import GRADING, METRIC, TREATMENT, size_of
 from evalcore.cli.comparison_text import set_up
 from evalcore.cli.output import paragraph, say, say_json
-from evalcore.cli.points import Points
 from evalcore.cli.resume import RUN
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
@@ -27,8 +26,9 @@ STDOUT: Final = "-"
 @click.command()
 @options(RUN)
 @click.option("--baseline", required=True, metavar="RUN", help="The run that it must not be worse than.")
-@click.option("--max-drop", required=True, type=Points(), metavar="5pp", help="The drop that matters: 5pp or 0.05.")
-@options(METRIC)
+@click.option("--max-drop", required=True, metavar="5pp", help="What matters: 5pp, 0.05, or the metric's unit.")
+@options(METRIC, GRADING)
+@click.option("--baseline-grading", metavar="DIGEST", help="The same for the baseline alone.")
 @click.option(
     "--on-inconclusive", type=click.Choice(["pass", "fail"]), default="fail", help="When trials are too few (fail)."
 )
@@ -44,8 +44,10 @@ def gate(
     *,
     run: str,
     baseline: str,
-    max_drop: float,
+    max_drop: str,
     metric: str,
+    grading: str | None,
+    baseline_grading: str | None,
     on_inconclusive: str,
     arm: str | None,
     baseline_arm: str | None,
@@ -56,14 +58,19 @@ def gate(
 ) -> int:
     """Fail unless RUN is shown not to be worse than the baseline by --max-drop: a test of non-inferiority.
 
+    With a --metric of which less is better (tokens, cost_per_solve_usd, …) worse is more, and --max-drop is in its
+    unit.
+
     Exit 0: passed. 1: failed, or too few trials to tell. 3: refused, because the two are not comparable.
     Too few trials fail, because "no drop was found" is not "there is none"; it says how many would decide.
     """
     if json and markdown_file == STDOUT:
         raise click.UsageError("--json and --markdown - both want standard output")
-    sides = load_side(session.run_path(run), arm), load_side(session.run_path(baseline), baseline_arm)
-    comparison = compare(*sides, treatment=treatment, metric=metric, margin=None)
-    made = decide(comparison, max_drop, lenient=on_inconclusive == "pass")
+    drop = size_of(max_drop, metric, "--max-drop")
+    ours = load_side(session.run_path(run), arm, grading)
+    theirs = load_side(session.run_path(baseline), baseline_arm, baseline_grading or grading)
+    comparison = compare(ours, theirs, treatment=treatment, metric=metric, margin=None)
+    made = decide(comparison, drop, lenient=on_inconclusive == "pass")
     if junit_file is not None:
         _write(Path(junit_file).expanduser(), junit(made))
     if markdown_file not in (None, STDOUT):

@@ -18,6 +18,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Run": {
         "run": ("evalcore.cli.run:run", "Run a benchmark or a study, to a scorecard."),
         "plan": ("evalcore.cli.plan:plan", "Say what would run, and spend nothing."),
+        "power": ("evalcore.cli.power:power", "Say what a study can find, and what that costs."),
         "resume": ("evalcore.cli.resume:resume", "Go on with a run that was stopped."),
         "rerun": ("evalcore.cli.rerun:rerun", "Run the study of a run again, as a new run."),
         "regrade": ("evalcore.cli.regrade:regrade", "Grade a run again, without agent and model."),

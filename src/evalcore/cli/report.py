@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,13 +25,37 @@ from evalcore.plugins import Registry
 from evalcore.report.load import choose_grading
 from evalcore.report.words import plural
 from evalcore.values.descriptors import RendererInfo
+from evalcore.values.measure import DIMENSIONS
 
 STDOUT: Final = "-"
+
+
+def weights(_: click.Context, __: click.Parameter, given: str | None) -> dict[str, float] | None:
+    """`success=0.7,cost=0.3`: dimensions of the composite; those not named have no weight."""
+    if given is None:
+        return None
+    found: dict[str, float] = {}
+    for part in given.split(","):
+        name, _, text = (piece.strip() for piece in part.partition("="))
+        if name not in DIMENSIONS:
+            raise click.BadParameter(f"{name!r} is no dimension: {', '.join(DIMENSIONS)}")
+        if name in found:
+            raise click.BadParameter(f"{name} is named twice")
+        try:
+            found[name] = float(text)
+        except ValueError:
+            raise click.BadParameter(f"expected {name}=NUMBER, got {part.strip()!r}") from None
+        if not (math.isfinite(found[name]) and found[name] >= 0.0):
+            raise click.BadParameter(f"a weight is a number of at least 0, not {text!r}")
+    if not math.fsum(found.values()):
+        raise click.BadParameter("all weights are 0")
+    return found
 
 
 @click.command()
 @options(RUN)
 @click.option("--grading", metavar="DIGEST", help="Another grading than the run's own, by its digest or its beginning.")
+@click.option("--weights", metavar="NAME=W,…", callback=weights, help="Of the composite: success=0.7,cost=0.3.")
 @click.option("--format", "form", metavar="NAME", help="As markdown, csv, junit, github, or what a plugin adds.")
 @click.option("--out", metavar="FILE|DIR|-", help="Where to write that; - is standard output.")
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
@@ -41,6 +66,7 @@ def report(
     *,
     run: str,
     grading: str | None,
+    weights: dict[str, float] | None,
     form: str | None,
     out: str | None,
     force: bool,
@@ -56,10 +82,12 @@ def report(
     if form is not None:
         if json:
             raise click.UsageError("--json is a form of its own: not with --format")
+        if weights:
+            raise click.UsageError("--weights is for the text and --json; a study names them under [analysis]")
         return _write(session, path, form, grading, Target(out, force))
     if out is not None or force:
         raise click.UsageError("--out and --force say where a --format goes; without one they say nothing")
-    made = read_back(path, session.registry(), grading)
+    made = read_back(path, session.registry(), grading, weights)
     if json:
         from evalcore.report.scorecard import to_json
 

@@ -136,8 +136,9 @@ class Request:
     controls_only: bool  # nothing was named that could be measured
 
 
-def read_request(session: Session, given: Mapping[str, Any]) -> Request:
-    """The study and the settings that the options say. Raises ConfigError with every fault."""
+def read_request(session: Session, options_given: Mapping[str, Any]) -> Request:
+    """The study and the settings that the options say; those left out are not given. Raises ConfigError, all faults."""
+    given = {**_NOT_GIVEN, **options_given}
     registry = session.registry()
     flags = _study_flags(given)
     setting_flags = SettingFlags(**{name: given.get(name) for name in SETTINGS})
@@ -150,6 +151,12 @@ def read_request(session: Session, given: Mapping[str, Any]) -> Request:
         study = evolve(study, budget_usd=settings.budget_usd)
     controls = file is None and not flags.models and not flags.harnesses
     return Request(study, settings, services, controls)
+
+
+_NOT_GIVEN: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("trials", "limit", "seed", "budget_usd", "max_tokens", "timeout_s")),
+    **dict.fromkeys(("selectors", "models", "harnesses", "tasks", "set_", "sweep"), ()),
+}
 
 
 def _study_flags(given: Mapping[str, Any]) -> StudyFlags:

@@ -22,7 +22,7 @@ from evalcore.errors import ConfigError
 from evalcore.plugins import Registry
 from evalcore.values.arm import Arm
 from evalcore.values.stamp import RunStamp
-from evalcore.values.study import Study
+from evalcore.values.study import Study, task_order
 from evalcore.values.task import Task
 from evalcore.values.trial import TrialKey
 from evalcore.wires.gateway.prices import VARIABLE as PRICES
@@ -55,7 +55,14 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def trials(self) -> Iterator[tuple[Cell, Task, TrialKey]]:
-        """Every trial: repeats outermost, arms innermost, so that a run stopped early is balanced over arms."""
+        """Every trial: repeats outermost, arms innermost, so that a run stopped early is balanced over arms.
+
+        A study with looks runs task by task, all repeats of it, in the random order that it fixed: a look is at whole
+        tasks.
+        """
+        if self.study.analysis.in_random_order:
+            yield from self._task_by_task()
+            return
         for repeat in range(1, self.study.repeats + 1):
             for benchmark in self.benchmarks:
                 cells = [c for a in self.arms if (c := self.cells.get((benchmark.selector, a.digest)))]
@@ -66,6 +73,15 @@ class Plan:
     def role_models(self) -> list[str]:
         """The models of users and judges."""
         return sorted({role.model for cell in self.cells.values() for role in cell.roles.values()})
+
+    def _task_by_task(self) -> Iterator[tuple[Cell, Task, TrialKey]]:
+        for benchmark in self.benchmarks:
+            cells = [c for a in self.arms if (c := self.cells.get((benchmark.selector, a.digest)))]
+            tasks = {task.id: task for task in benchmark.tasks}
+            for name in task_order(self.study.seed, tasks):
+                for repeat in range(1, self.study.repeats + 1):
+                    for cell in cells:
+                        yield cell, tasks[name], TrialKey(benchmark.selector, name, cell.arm.digest, repeat)
 
     def count(self) -> int:
         """How many trials there are."""

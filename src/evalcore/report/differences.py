@@ -74,7 +74,7 @@ def match_benchmarks(a: Side, b: Side) -> list[tuple[BenchmarkStamp, BenchmarkSt
 
 def check_treatment(names: Iterable[str], a: Side, b: Side) -> None:
     """Raises UnknownNameError for a treatment that is no axis of either arm."""
-    known = {"model", "harness", *a.arm.arm.axes, *b.arm.arm.axes}
+    known = {"model", "harness", "grader", *a.arm.arm.axes, *b.arm.arm.axes}
     for name in names:
         if name not in known:
             hint = f"a treatment is an axis of these arms: {', '.join(sorted(known))}"
@@ -84,9 +84,11 @@ def check_treatment(names: Iterable[str], a: Side, b: Side) -> None:
 def differences(a: Side, b: Side, matched: Matched, treatment: Collection[str]) -> tuple[Difference, ...]:
     """Every stamped field in which the sides differ: treatments first, then boundaries, then what is only told."""
     found = [*_of_arms(a, b), *_of_roles(a, b), *_of_worlds(a, b)]
-    if a.stamp.run != b.stamp.run:  # within a run all of this is the same thing
+    if a.stamp.run != b.stamp.run:  # within a run all of this is the same thing, but for how it was graded
         found += [f for x, y in matched for f in _of_benchmark(x, y)]
         found += [*_of_toolkits(a, b), *_told(a, b)]
+    elif a.stamp.grading != b.stamp.grading:
+        found += [f for x, y in matched for f in _of_graders(x, y)]
     whole = [Difference(f.field, f.a, f.b, _kind(f, treatment), f.lifted_by) for f in found]
     order = ("treatment", "boundary", "told")
     return tuple(sorted(whole, key=lambda d: order.index(d.kind)))
@@ -178,8 +180,7 @@ def _of_benchmark(a: BenchmarkStamp, b: BenchmarkStamp) -> Iterator[_Found]:
             yield _Found(f"{name}: {field}", x, y)
     if a.dataset.version == b.dataset.version and a.dataset.digest != b.dataset.digest:
         yield _Found(f"{name}: dataset digest", _short(a.dataset.digest), _short(b.dataset.digest))
-    if a.grader_stamp != b.grader_stamp or not a.grader_stamp:
-        yield _Found(f"{name}: grader's stamp", *_changed(a.grader_stamp, b.grader_stamp))
+    yield from _of_graders(a, b)
     both = a.cluster_of.keys() & b.cluster_of.keys()
     moved = [task for task in sorted(both) if a.cluster_of[task] != b.cluster_of[task]]
     if moved:
@@ -190,6 +191,11 @@ def _of_benchmark(a: BenchmarkStamp, b: BenchmarkStamp) -> Iterator[_Found]:
         yield _Found(f"{name}: tasks", f"{a.tasks:,} chosen", f"{b.tasks:,} chosen", boundary=False)
     if a.dataset.status != b.dataset.status:
         yield _Found(f"{name}: dataset status", a.dataset.status, b.dataset.status, boundary=False)
+
+
+def _of_graders(a: BenchmarkStamp, b: BenchmarkStamp) -> Iterator[_Found]:
+    if a.grader_stamp != b.grader_stamp or not a.grader_stamp:
+        yield _Found(f"{a.selector}: grader's stamp", *_changed(a.grader_stamp, b.grader_stamp), ("grader",))
 
 
 def _limits(benchmark: BenchmarkStamp) -> str:

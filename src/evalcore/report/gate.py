@@ -20,16 +20,17 @@ from xml.etree import ElementTree as ET
 from attrs import frozen
 
 from evalcore.report.compare import Comparison, Outcome
-from evalcore.report.comparison_words import interval_json, settle_json, shown, span, to_json
+from evalcore.report.comparison_words import amount, interval_json, settle_json, shown, span, to_json, width
+from evalcore.report.deciding import interval_of, oriented
 from evalcore.report.markdown import escaped
 from evalcore.report.outcomes import Settle, settle
-from evalcore.report.words import percent, plural, safe
-from evalcore.stats.checks import check_share
+from evalcore.report.words import plural, safe
+from evalcore.stats.checks import check_positive, check_share
 from evalcore.stats.intervals import Interval
 from evalcore.stats.margins import margin_level
-from evalcore.stats.paired import difference_interval
 from evalcore.stats.verdicts import ALPHA, conclude
 from evalcore.values.json import JSONObject
+from evalcore.values.measure import find_measure
 from evalcore.values.stamp import BenchmarkStamp
 
 Answer: TypeAlias = Literal["passed", "failed", "inconclusive", "refused"]
@@ -84,36 +85,42 @@ class Gate:
 
 
 def gate(comparison: Comparison, max_drop: float, *, lenient: bool = False, alpha: float = ALPHA) -> Gate:
-    """Whether A, the run, is not worse than B, the baseline, by `max_drop`, a share.
+    """Whether A, the run, is not worse than B, the baseline, by `max_drop`: a share, or in the unit of the metric.
 
-    Raises ValueError for a drop outside (0, 1).
+    Worse is lower, or higher where less is better. Raises ValueError for a drop outside (0, 1), or not above 0.
     """
-    check_share(max_drop, "the largest drop")
+    if find_measure(comparison.metric).rate:
+        check_share(max_drop, "the largest drop")
+    else:
+        check_positive(max_drop, "the largest rise")
     stamps = {s.selector: s for s in comparison.a.stamp.benchmarks}
     checked = tuple(_check(o, stamps[o.benchmark], max_drop, alpha) for o in comparison.outcomes)
     return Gate(comparison, max_drop, lenient, checked)
 
 
 def _check(outcome: Outcome, benchmark: BenchmarkStamp, drop: float, alpha: float) -> Checked:
-    paired = outcome.paired
+    paired, measure = outcome.paired, outcome.measure
     level = margin_level(alpha)
-    interval = difference_interval(paired.pairing, level)
+    interval = interval_of(paired, level)
+    towards_better = oriented(interval, measure)
     word = conclude(
-        outcome.interval, outcome.p_adjusted, clusters=paired.clusters, void_rates=paired.void_rates,
-        confirmatory=False, alpha=alpha, margin=drop, margin_interval=interval,
+        oriented(interval_of(paired, 1.0 - alpha), measure), outcome.p_adjusted, clusters=paired.clusters,
+        void_rates=paired.void_rates, confirmatory=False, alpha=alpha, margin=drop, margin_interval=towards_better,
     )  # fmt: skip
     needed = settle(paired, drop, benchmark, declared=True, level=level)
     if word.verdict == "refused":
         return Checked(outcome, interval, "refused", word.reason, needed)
-    margin = f"{100 * drop:g} points"
+    margin, seen = width(drop, measure), f"({span(interval, measure)})"
+    about, change = ("", "drop") if measure.name == "pass@1" else (f" by {measure.word}", "worsening")
     if word.not_worse:
-        said = f"the run is not worse than the baseline by as much as {margin} ({span(interval)})"
+        said = f"the run is not worse than the baseline{about} by as much as {margin} {seen}"
         return Checked(outcome, interval, "passed", said, needed)
-    if interval.high is not None and interval.high < 0.0:
-        by = f"by more than {margin}" if interval.high < -drop else f"and a drop of {margin} is not ruled out"
-        said = f"the run is worse than the baseline, {by} ({span(interval)})"
+    high = towards_better.high
+    if high is not None and high < 0.0:
+        by = f"by more than {margin}" if high < -drop else f"and a {change} of {margin} is not ruled out"
+        said = f"the run is worse than the baseline{about}, {by} {seen}"
         return Checked(outcome, interval, "failed", said, needed)
-    said = f"a drop of {margin} can be neither shown nor ruled out ({span(interval)}); {_would_decide(needed)}"
+    said = f"a {change} of {margin}{about} can be neither shown nor ruled out {seen}; {_would_decide(needed)}"
     return Checked(outcome, interval, "inconclusive", said, needed)
 
 
@@ -139,8 +146,11 @@ def _would_decide(needed: Settle) -> str:
 
 def gate_json(made: Gate) -> JSONObject:
     """The gate with the whole comparison behind it."""
+    measure = find_measure(made.comparison.metric)
     return {
         "schema": SCHEMA,
+        "metric": measure.name,
+        "unit": measure.unit,
         "answer": made.answer,
         "exit_code": made.exit_code,
         "sentence": made.sentence,
@@ -152,7 +162,7 @@ def gate_json(made: Gate) -> JSONObject:
                 "answer": c.answer,
                 "reason": c.reason,
                 "effect": interval_json(c.interval),
-                "settle": settle_json(c.settle),
+                "settle": settle_json(c.settle, measure),
             }
             for c in made.checked
         ],
@@ -196,8 +206,9 @@ def markdown(made: Gate) -> str:
     lines += ["| benchmark | run | baseline | run − baseline | answer |", "|---|---|---|---|---|"]
     for checked in made.checked:
         paired = checked.outcome.paired
-        run, base = (percent(rate) for rate in paired.rates) if paired.rates else ("–", "–")
-        cells = (checked.outcome.benchmark, run, base, span(checked.interval), checked.answer)
+        measure = checked.outcome.measure
+        run, base = (amount(value, measure) for value in paired.values) if paired.values else ("–", "–")
+        cells = (checked.outcome.benchmark, run, base, span(checked.interval, measure), checked.answer)
         lines.append(f"| {' | '.join(map(escaped, cells))} |")
     found = made.comparison.differences
     lines += ["", "Set-up differences:" if found else "Nothing that is stamped differs in the set-up.", ""]
