@@ -18,6 +18,19 @@ ARMS: Final = ["--arm-a", "oracle", "--arm-b", "noop", "--treatment", "harness"]
 GATE: Final = [RUN, "--baseline", RUN, "--max-drop", "5pp"]
 GATE_ARMS: Final = ["--arm", "oracle", "--baseline-arm", "noop", "--treatment", "harness"]
 
+STUDY: Final = """
+[study]
+name = "s"
+benchmarks = ["toy-echo"]
+[arms.gold]
+harness = "oracle"
+[arms.nothing]
+harness = "noop"
+[[contrasts]]
+a = "gold"
+b = "nothing"
+"""
+
 # verb: what is called, what its text says, what of its JSON is there; bad input; what is not there
 CASES: Final[dict[str, tuple[list[str], str, str, list[str], list[str]]]] = {
     "run": (["toy-echo"], "oracle (ceiling)", "scorecard", ["toy-ecko"], ["nope.toml"]),
@@ -28,6 +41,9 @@ CASES: Final[dict[str, tuple[list[str], str, str, list[str], list[str]]]] = {
     "report": ([RUN], "oracle (ceiling)", "cells", [RUN, "--grading", "zzz"], ["nope"]),
     "compare": ([RUN, *ARMS], "CANDIDATE", "outcomes", [RUN, "--margin", "5"], ["nope", "nope"]),
     "gate": ([*GATE, *GATE_ARMS], "passed", "answer", [*GATE, "--max-drop", "5"], ["nope", *GATE[1:]]),
+    "cost": ([RUN], "no model was called", "cells", [RUN, "--grading", "zzz"], ["nope"]),
+    "runs": ([], "1 run, ", "runs", ["--yes"], ["nope"]),
+    "power": (["study.toml"], "as written", "claims", ["study.toml", "--tasks", "0"], ["nope.toml"]),
     "trace": ([RUN], "toy-echo/echo-0/", "attempt", [RUN, "zzz"], ["nope"]),
     "list": ([], "say what you are told to say", "benchmarks", ["bananas"], ["runs"]),
     "show": (["toy-echo"], "splits: loud, broken", "dataset", ["toy-echo", "echo-9"], ["./nope"]),
@@ -42,6 +58,7 @@ every_verb = pytest.mark.parametrize("verb", sorted(CASES))
 @pytest.fixture
 def with_run(cli: Cli) -> Cli:
     """The program, with a run of the controls in `runs/first`."""
+    Path("study.toml").write_text(STUDY)
     assert cli("run", "toy-echo", "--name", RUN, "--quiet").exit_code == 0
     return cli
 

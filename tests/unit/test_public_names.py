@@ -12,7 +12,7 @@ import evalcore
 
 
 def test_the_package_exports_exactly_its_list() -> None:
-    assert evalcore.__all__ == ["API_VERSION", "__version__", "hookimpl", "hookspec"]
+    assert evalcore.__all__ == ["API_VERSION", "__version__", "hookimpl", "hookspec", "load"]
     assert all(hasattr(evalcore, name) for name in evalcore.__all__)
 
 

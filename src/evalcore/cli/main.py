@@ -27,6 +27,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "report": ("evalcore.cli.report:report", "Show the scorecard of a run."),
         "compare": ("evalcore.cli.compare:compare", "Say what differs between two runs or arms, and what changed."),
         "gate": ("evalcore.cli.gate:gate", "Fail where a run is not shown to be as good as a baseline."),
+        "cost": ("evalcore.cli.cost:cost", "Say what a run spent, by role; void attempts apart."),
+        "runs": ("evalcore.cli.runs:runs", "List runs with their size, or remove some."),
         "trace": ("evalcore.cli.trace:trace", "List the trials of a run, or show one as it happened."),
         "list": ("evalcore.cli.list:list_", "List benchmarks, harnesses, models and all else installed."),
         "show": ("evalcore.cli.show:show", "Show a benchmark, a task, a harness, or a run."),

@@ -36,13 +36,13 @@ def weights(_: click.Context, __: click.Parameter, given: str | None) -> dict[st
         return None
     found: dict[str, float] = {}
     for part in given.split(","):
-        name, _, text = (piece.strip() for piece in part.partition("="))
+        name, sign, text = (piece.strip() for piece in part.partition("="))
         if name not in DIMENSIONS:
             raise click.BadParameter(f"{name!r} is no dimension: {', '.join(DIMENSIONS)}")
         if name in found:
             raise click.BadParameter(f"{name} is named twice")
         try:
-            found[name] = float(text)
+            found[name] = float(text if sign else "")
         except ValueError:
             raise click.BadParameter(f"expected {name}=NUMBER, got {part.strip()!r}") from None
         if not (math.isfinite(found[name]) and found[name] >= 0.0):

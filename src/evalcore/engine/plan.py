@@ -6,7 +6,7 @@ Nothing is spent here: tasks are loaded, harnesses probed, graders stamped, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import field, frozen
 
@@ -78,7 +78,7 @@ class Plan:
         for benchmark in self.benchmarks:
             cells = [c for a in self.arms if (c := self.cells.get((benchmark.selector, a.digest)))]
             tasks = {task.id: task for task in benchmark.tasks}
-            for name in task_order(self.study.seed, tasks):
+            for name in _required_first(task_order(self.study.seed, tasks), tasks):
                 for repeat in range(1, self.study.repeats + 1):
                     for cell in cells:
                         yield cell, tasks[name], TrialKey(benchmark.selector, name, cell.arm.digest, repeat)
@@ -127,6 +127,16 @@ class Plan:
                     return min(bounds, default=None)
                 dearest += trials * max(known)
         return min([*bounds, dearest])
+
+
+def _required_first(order: Iterable[str], tasks: Mapping[str, Task]) -> dict[str, None]:
+    """The same order, but that a task comes after those that it requires: whoever waits for them holds a place."""
+    found: dict[str, None] = {}
+    for name in order:
+        for required in tasks[name].requires:
+            found |= _required_first([required], tasks)
+        found.setdefault(name)
+    return found
 
 
 def _sum_or_none(values: Iterator[float | None]) -> int | None:

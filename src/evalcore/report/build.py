@@ -93,6 +93,7 @@ class ReportBuilder:
             cells,
             groups=group_values(stamp, cells),
             contrasts=found,
+            budget_usd=_budget(stamp),
             design=design(stamp, found, context.peeks, context.siblings, missing),
             fronts=tuple(front(group, stamp.seed) for group in groups),
             composites=tuple(one_score(group, weighting, stamp.seed) for group in groups),
@@ -351,6 +352,12 @@ def _reasons(pair: _Pair, provenance: str | None, world: World, graded: measures
     if not world.harm_judged:
         reasons["harm"] = "this benchmark does not judge harm" if graded.runs else measures.NOTHING_GRADED
     return reasons
+
+
+def _budget(stamp: RunStamp) -> float | None:
+    head = stamp.study.get("study")
+    value = head.get("budget_usd") if isinstance(head, dict) else None
+    return float(value) if isinstance(value, (int, float)) else None
 
 
 def _by_repeat(row: TrialRow) -> int:

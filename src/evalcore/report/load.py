@@ -51,10 +51,9 @@ def load_sides(path: Path, grading: str | None = None) -> dict[str, Side]:
     graded = _graded_by(path, stamp, chosen)
     builders = {arm.arm.digest: SideBuilder(graded, arm) for arm in stamp.arms}
     with _no_collector():
-        verdicts = {g.attempt: g for g in read_gradings(path, chosen)}
-        for attempt in read_attempts(path):
+        for attempt, verdict in judged(path, stamp, chosen):
             if attempt.key.arm in builders:
-                builders[attempt.key.arm].add(attempt, verdicts.pop(attempt.id, None))
+                builders[attempt.key.arm].add(attempt, verdict)
     sides = {digest: builder.finish() for digest, builder in builders.items()}
     return {digest: side for digest, side in sides.items() if side.tasks}
 

@@ -136,6 +136,7 @@ class Report:
     groups: tuple[GroupValue, ...] = ()
     contrasts: tuple[ContrastResult, ...] = ()  # those that the study declares, one for each matched pair and benchmark
     notes: tuple[Note, ...] = ()
+    budget_usd: float | None = None
     design: Design | None = None  # what was declared before the first trial, and whether it was kept to
     fronts: tuple[Front, ...] = ()  # accuracy × cost, one for each benchmark
     composites: tuple[Composite, ...] = ()  # one score from several dimensions, one for each benchmark
