@@ -95,6 +95,7 @@ def _numbers(outcome: Outcome) -> str:
     rows += [
         (d.name, shown(d, d.a), shown(d, d.b), shown(d, d.difference, signed=True), d.reason or "")
         for d in outcome.deltas
+        if d.name != measure.word  # stands above
     ]
     return table(rows, ("", "A", "B", "A less B", ""), indent=2)
 

@@ -1,0 +1,321 @@
+"""Power before, contrasts after, peeks between; what a run cost, which runs there are, and a run as a data frame."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+import evalcore
+from evalcore.engine.store import RunLock
+from evalcore.errors import ConfigError
+from evalcore.report import frames
+from evalcore.values.study import task_order
+from tests.integration.conftest import Called
+
+Cli: TypeAlias = Callable[..., Called]
+PLAYBOOK: Final = """
+[[reply]]
+match = { call = 1 }
+text = "I say it."
+tool_calls = [{ name = "say", arguments = { text = "one" } }]
+
+[[reply]]
+text = "done"
+"""
+STUDY: Final = """
+[study]
+name = "talking"
+benchmarks = ["toy-echo:12"]
+repeats = 2
+seed = 3
+
+[arms.talk]
+harness = "react"
+model = "scripted/talk.toml"
+
+[arms.mute]
+harness = "react"
+model = "scripted/mute.toml"
+
+[[contrasts]]
+a = "talk"
+b = "mute"
+margin = 0.05
+"""
+
+
+@pytest.fixture
+def study(cli: Cli, tmp_path: Path) -> Cli:
+    """The program, with a study of two arms and its playbooks."""
+    (tmp_path / "talk.toml").write_text(PLAYBOOK)
+    (tmp_path / "mute.toml").write_text('[[reply]]\ntext = "no"\n')
+    (tmp_path / "study.toml").write_text(STUDY)
+    return cli
+
+
+def ran(cli: Cli, name: str) -> Path:
+    called = cli("run", "study.toml", "--name", name, "--quiet")
+    assert called.exit_code == 0, called.stderr
+    return Path("runs") / name
+
+
+def cut(run: Path, trials: int) -> None:
+    """The run as it was after so many trials."""
+    ledger = run / "attempts.jsonl"
+    ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:trials]))
+
+
+def scorecard(cli: Cli, run: str) -> Any:
+    called = cli("report", run, "--json")
+    assert called.exit_code == 0, called.stderr
+    return json.loads(called.stdout)
+
+
+# ── contrasts in a run ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_report_says_what_the_study_declared_and_what_came_of_it(study: Cli) -> None:
+    ran(study, "r")
+    whole = scorecard(study, "r")
+    (contrast,) = whole["contrasts"]
+    assert (contrast["a"], contrast["b"], contrast["treatment"]) == ("talk", "mute", ["model"])
+    assert contrast["confirmatory"] and contrast["effect"] == pytest.approx(2 / 12)  # two of twelve words are "one"
+    assert whole["design"]["kept"] and whole["design"]["claims"] == 1
+    text = " ".join(study("report", "r").stdout.split())
+    assert "Contrasts, as declared" in text and "declared before this run" in text
+    assert "talk solved 16.7 points more than mute" in text
+    for form in ("markdown", "github"):
+        page = study("report", "r", "--format", form).stdout
+        assert "talk solved 16.7 points more than mute" in page, form
+
+
+def test_reading_before_the_end_is_recorded_and_told(study: Cli) -> None:
+    run = ran(study, "r")
+    cut(run, 20)
+    first = study("report", "r")
+    assert "read before the study is at its end" in first.stderr
+    assert "28 planned trials not run: the study is not at its end" in " ".join(first.stdout.split())
+    study("report", "r")  # the same trials: no further look
+    (look,) = [json.loads(line) for line in (run / "looks.jsonl").read_text().splitlines()]
+    assert (look["trials"], look["planned"]) == (20, False) and look["at"].startswith("20")
+    whole = scorecard(study, "r")
+    assert [p["trials"] for p in whole["design"]["peeks"]] == [20]
+    assert not whole["contrasts"][0]["confirmatory"]
+    assert "the contrasts were read once before the end, at 20 graded trials" in " ".join(
+        study("report", "r").stdout.split()
+    )
+
+
+def test_reading_at_the_end_is_no_peek(study: Cli) -> None:
+    run = ran(study, "r")
+    assert "before the study is at its end" not in study("report", "r").stderr
+    assert not (run / "looks.jsonl").exists()
+
+
+def test_a_broken_record_of_looks_hides_no_report(study: Cli) -> None:
+    run = ran(study, "r")
+    (run / "looks.jsonl").write_bytes(b'{"at": "2026-12-01T00:00:00Z", "trials": 7}\nnot json\n[1]\n\n')
+    assert [p["trials"] for p in scorecard(study, "r")["design"]["peeks"]] == [7]
+
+
+def test_other_runs_of_the_plan_are_listed(study: Cli, tmp_path: Path) -> None:
+    ran(study, "first")
+    ran(study, "second")
+    (tmp_path / "study.toml").write_text(STUDY.replace("repeats = 2", "repeats = 3"))
+    ran(study, "more")
+    (tmp_path / "study.toml").write_text(STUDY.replace("margin = 0.05", "margin = 0.2"))
+    ran(study, "another-plan")
+    siblings = {s["run"]: s["difference"] for s in scorecard(study, "first")["design"]["siblings"]}
+    assert siblings == {"second": None, "more": "3 repeats, and here 2"}
+    assert "another run of this plan: second" in " ".join(study("report", "first").stdout.split())
+
+
+def test_a_study_with_looks_runs_task_by_task_in_its_order(study: Cli, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY + '\n[analysis]\nstopping = "obrien-fleming"\n')
+    called = study("run", "study.toml", "--name", "r", "--quiet", "--concurrency", "1")
+    assert called.exit_code == 0, called.stderr
+    lines = [json.loads(x) for x in Path("runs/r/attempts.jsonl").read_text().splitlines()]
+    order = task_order(3, [f"echo-{n}" for n in range(12)])
+    assert order != [f"echo-{n}" for n in range(12)]
+    assert [line["task"] for line in lines] == [task for task in order for _ in range(4)]
+    cut(Path("runs/r"), 24)
+    whole = scorecard(study, "r")
+    (contrast,) = whole["contrasts"]
+    assert (contrast["look"], contrast["tasks"], contrast["confirmatory"]) == (1, 6, True)
+    assert whole["design"]["looks"] == [0.5, 1.0]
+
+
+def test_comparing_within_a_run_counts_the_whole_family(study: Cli, tmp_path: Path) -> None:
+    more = '[[contrasts]]\na = "talk"\nb = "mute"\nmetric = "tokens"\n'
+    (tmp_path / "study.toml").write_text(STUDY + more)
+    ran(study, "r")
+    declared = {c["metric"]: c for c in scorecard(study, "r")["contrasts"]}
+    for metric in ("pass@1", "tokens"):
+        called = study("compare", "r", "--metric", metric, "--json")
+        assert called.exit_code == 0, called.stderr
+        (outcome,) = json.loads(called.stdout)["outcomes"]
+        assert outcome["p_adjusted"] == declared[metric]["p_adjusted"], metric
+        assert (outcome["family"], outcome["metric"]) == (2, metric)
+    text = " ".join(study("compare", "r", "--metric", "tokens").stdout.split())
+    assert "A and B have the same tokens per trial" in text
+
+
+def test_other_weights_are_another_reading_and_are_not_kept(study: Cli) -> None:
+    run = ran(study, "r")
+    study("report", "r")
+    kept = (run / "scorecard.json").read_bytes()
+    one = json.loads(study("report", "r", "--weights", "success=1,time=3", "--json").stdout)["composites"][0]
+    assert one["declared"] and {d["name"]: d["weight"] for d in one["dimensions"]} == {"success": 1.0, "time": 3.0}
+    assert one["sensitivity"] is not None and one["scaling"] == "absolute anchors"
+    assert (run / "scorecard.json").read_bytes() == kept
+    for wrong, said in (
+        ("speed=1", "'speed' is no dimension"), ("success", "expected success=NUMBER"), ("success=-1", "at least 0"),
+        ("success=nan", "at least 0"), ("success=0", "all weights are 0"), ("time=1,time=2", "named twice"),
+    ):  # fmt: skip
+        called = study("report", "r", "--weights", wrong)
+        assert called.exit_code == 2 and said in called.stderr, wrong
+
+
+# ── power ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_power_says_what_the_study_can_find_before_it_runs(study: Cli) -> None:
+    called = study("power", "study.toml")
+    assert called.exit_code == 0, called.stderr
+    text = " ".join(called.stdout.split())
+    assert "assumed, not measured: pass rate 0.5" in text and "as written" in text
+    assert "more tasks than there are" in text and "It is no threshold" in text
+    assert not Path("runs").exists()
+    whole = json.loads(study("power", "study.toml", "--tasks", "100", "--repeats", "2", "--json").stdout)
+    (claim,) = whole["claims"]
+    assert [(o["tasks"], o["repeats"], o["planned"]) for o in claim["options"]] == [(12, 2, True), (100, 2, False)]
+    assert claim["options"][1]["detectable"] < claim["options"][0]["detectable"]
+
+
+def test_a_pilot_gives_variances_and_a_pilot_of_one_repeat_cannot(study: Cli, tmp_path: Path) -> None:
+    ran(study, "pilot")
+    (claim,) = json.loads(study("power", "study.toml", "--pilot", "pilot", "--json").stdout)["claims"]
+    assert claim["spread"]["source"].startswith("from the pilot pilot: 12 tasks of both arms")
+    # talk solves 2 of 12 tasks always, mute none: sigma^2 = 0, omega^2 = 12/11 × 1/6 × 5/6
+    assert claim["spread"]["omega2"] == pytest.approx(12 / 11 * 5 / 36) and claim["spread"]["sigma2_a"] == 0.0
+    (tmp_path / "study.toml").write_text(STUDY.replace("repeats = 2", "repeats = 1"))
+    ran(study, "once")
+    called = study("power", "study.toml", "--pilot", "once")
+    assert called.exit_code == 2 and "each task twice or more" in called.stderr
+
+
+def test_power_needs_a_contrast_and_one_source_of_variance(study: Cli, tmp_path: Path) -> None:
+    both = study("power", "study.toml", "--pilot", "x", "--rate", "0.5")
+    assert both.exit_code == 2 and "name one of them" in both.stderr
+    (tmp_path / "bare.toml").write_text(STUDY.partition("[[contrasts]]")[0])
+    none = study("power", "bare.toml")
+    assert none.exit_code == 2 and "declares no contrast" in none.stderr
+
+
+# ── cost ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_cost_by_role_with_how_far_the_run_is(study: Cli) -> None:
+    run = ran(study, "r")
+    cut(run, 5)
+    whole = json.loads(study("cost", "r", "--json").stdout)
+    assert sum(cell["executed"] for cell in whole["cells"]) == 5
+    assert [cell["planned"] for cell in whole["cells"]] == [24, 24]
+    calls = sum(cell["usage"]["agent"]["calls"] for cell in whole["cells"])
+    assert calls > 0 and whole["wasted"] == {"known_usd": 0.0, "unpriced_trials": 0, "cost_usd": 0.0}
+    text = study("cost", "r").stdout
+    assert "of 24 trials" in text and "agent" in text and "void or repeated" in text
+
+
+# ── runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_runs_are_listed_with_size_and_progress(study: Cli) -> None:
+    ran(study, "a")
+    cut(ran(study, "b"), 20)
+    whole = {one["name"]: one for one in json.loads(study("runs", "--json").stdout)["runs"]}
+    assert (whole["a"]["executed"], whole["b"]["executed"], whole["b"]["planned"]) == (48, 20, 48)
+    on_disk = sum(p.lstat().st_size for p in Path("runs/a").rglob("*") if p.is_file())
+    assert whole["a"]["bytes"] == on_disk and not whole["a"]["running"]
+    text = study("runs").stdout
+    assert "20 of 48" in text and "2 runs, " in text
+    assert study("runs", "--out", "nowhere").stdout == "no run in nowhere\n"
+
+
+def test_a_run_is_removed_after_a_yes_and_only_a_run(study: Cli, tmp_path: Path) -> None:
+    ran(study, "a")
+    ran(study, "b")
+    asked = study("runs", "--remove", "a")
+    assert asked.exit_code == 2 and "nobody is here to be asked" in asked.stderr and Path("runs/a").is_dir()
+    for wrong in (("a", "nope"), ("study.toml",), ()):
+        assert study("runs", "--remove", "--yes", *wrong).exit_code == 2, wrong
+    Path("runs/link").symlink_to(Path("runs/a").absolute())
+    linked = study("runs", "--remove", "--yes", "link")
+    assert linked.exit_code == 2 and "is a link" in linked.stderr
+    assert Path("runs/a").is_dir() and Path("runs/b").is_dir()
+    lock = RunLock(Path("runs/b"))
+    try:
+        held = study("runs", "--remove", "--yes", "a", "b")
+        assert held.exit_code == 3 and "being written" in held.stderr and Path("runs/a").is_dir()
+        assert json.loads(study("runs", "b", "--json").stdout)["runs"][0]["running"]
+    finally:
+        lock.release()
+    done = study("runs", "--remove", "--yes", "a")
+    assert done.exit_code == 0 and done.stdout == "removed runs/a\n"
+    assert not Path("runs/a").exists() and Path("runs/b").is_dir()
+
+
+def test_a_run_that_cannot_be_read_is_listed_with_its_fault(study: Cli) -> None:
+    run = ran(study, "a")
+    (run / "run.toml").write_text("not = [toml")
+    (one,) = json.loads(study("runs", "--json").stdout)["runs"]
+    assert one["problem"] and one["bytes"] > 0
+    assert study("runs", "--remove", "--yes", "a").exit_code == 0
+
+
+# ── data frames ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_run_is_columns_of_plain_values(study: Cli) -> None:
+    run = ran(study, "r")
+    loaded = evalcore.load(run)
+    assert loaded.stamp.run == "r" and loaded.report().run == "r"
+    table = loaded.columns()
+    assert list(table) == [name for name, _, _ in frames.COLUMNS]
+    assert {len(values) for values in table.values()} == {48}
+    solved = [t for t, a, s in zip(table["task"], table["arm"], table["success"], strict=True) if s and a == "talk"]
+    assert sorted(map(str, solved)) == ["echo-0", "echo-0", "echo-6", "echo-6"]
+    assert set(table["exit"]) == {"completed"} and set(table["user_cost_usd"]) == {0.0}
+    assert set(table["harm"]) == {None} and set(table["void"]) == {None}
+    with pytest.raises(ConfigError, match="no run at"):
+        evalcore.load("nope")
+
+
+@pytest.mark.parametrize("library", frames.LIBRARIES)
+def test_a_run_is_a_data_frame(study: Cli, library: frames.Library) -> None:
+    if frames._imported(library) is None:
+        assert os.environ.get("CI") != "true", f"{library} is in the dev extra"
+        pytest.skip(f"{library} is not installed")
+    loaded = evalcore.load(ran(study, "r"))
+    frame: Any = loaded.attempts_df(library)
+    assert type(frame).__module__.partition(".")[0] == library and len(frame) == 48
+    assert list(frame.columns) == [name for name, _, _ in frames.COLUMNS]
+    kinds = {name: str(kind).lower() for name, kind in zip(frame.columns, frame.dtypes, strict=True)}
+    assert kinds["repeat"] == "int64" and kinds["wall_s"] == "float64" and kinds["success"] == "boolean"
+    assert kinds["harm"] == "boolean" and kinds["task"] == "string"
+    assert frame["success"].sum() == 4
+    missing = frame["harm"].isna().sum() if library == "pandas" else frame["harm"].null_count()
+    assert missing == 48
+
+
+def test_without_a_library_the_line_that_installs_one_is_told(study: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = ran(study, "r")
+    monkeypatch.setattr(frames, "_imported", lambda _: None)
+    with pytest.raises(ConfigError, match="needs pandas or polars") as caught:
+        evalcore.load(run).attempts_df()
+    assert caught.value.hint == "pip install pandas"
