@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from evalcore.report import scorecard_parts as parts
 from evalcore.report.model import Cell, GroupValue, MetricValue, Report, RoleUsage
+from evalcore.report.schemas import schema as published
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.stamp import BenchmarkStamp
 from evalcore.values.task import Role
@@ -47,10 +48,7 @@ def encode(report: Report) -> bytes:
 
 def schema() -> JSONObject:
     """The JSON Schema of `to_json`, as published."""
-    from importlib.resources import files
-
-    text = files("evalcore.report").joinpath("scorecard.schema.json").read_text(encoding="utf-8")
-    return cast(JSONObject, json.loads(text))
+    return published(SCHEMA)
 
 
 def _group(group: GroupValue) -> JSONObject:
