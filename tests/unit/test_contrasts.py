@@ -19,7 +19,7 @@ from evalcore.values.arm import Arm
 from evalcore.values.stamp import ArmStamp, RunStamp
 from evalcore.values.study import task_order
 from evalcore.values.usage import Usage
-from tests.unit.report_samples import BFCL, CONSTRAINED, REACT, attempt, graded, report, stamp, void
+from tests.unit.report_samples import BFCL, CONSTRAINED, ORACLE, REACT, attempt, graded, report, stamp, void
 
 Scores = Mapping[str, Sequence[int]]
 ONE = {"a": "constrained", "b": "plain", "metric": "pass@1"}
@@ -276,3 +276,64 @@ def test_the_analysis_is_read_from_the_stamp() -> None:
     assert (found.weights, found.anchors) == ({"cost": 1.0}, {"cost": (2.0, 0.0)})
     strict = one(planned(20, analysis={"alpha": 0.001}), many([1] * 20), many([0] * 9 + [1] * 11))
     assert (strict.level, strict.verdict) == (0.999, "inconclusive")  # p = .004
+
+
+# ── is it worth its price ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_dearer_arm_is_weighed_at_the_declared_value_of_a_solve() -> None:
+    def at(value: float | None) -> ContrastResult:
+        study = {} if value is None else {"analysis": {"value_per_solve_usd": value}}
+        run = planned(40, **study)
+        pairs = []
+        for n in range(40):
+            cost = 0.05 + 0.001 * (n % 7)
+            pairs.append(graded(attempt(f"t{n:03}", 1, CONSTRAINED, **used(1, cost)), "pass" if n % 8 else "fail"))
+            pairs.append(graded(attempt(f"t{n:03}", 1, REACT, **used(1, 0.01)), "pass" if n % 2 else "fail"))
+        (found,) = report(pairs, run).contrasts
+        return found
+
+    dear, rich, silent = at(0.02).worth, at(5.0).worth, at(None).worth
+    assert dear is not None and rich is not None and silent is not None
+    assert (dear.verdict, rich.verdict, silent.verdict) == ("not worth it", "buys accuracy", "inconclusive")
+    extra = sum(0.05 + 0.001 * (n % 7) for n in range(40)) / 40 - 0.01
+    gain = 35 / 40 - 20 / 40
+    assert rich.cost.value == pytest.approx(extra) and rich.solved.value == pytest.approx(gain)
+    assert rich.benefit is not None and rich.benefit.value == pytest.approx(5.0 * gain - extra)
+    assert silent.benefit is None and [r.worth for r in silent.ranges] == ["not worth it", "undecided", "worth it"]
+
+
+def test_without_prices_nothing_is_weighed() -> None:
+    run = planned(8)
+    assert one(run, many([1] * 8), many([1] * 8), plain=used(10, None)).worth is None
+    free = used(10, 0.0)
+    assert one(run, many([1] * 8), many([0] * 8), plain=free, constrained=free).worth is None
+
+
+# ── at the edges ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_arm_that_has_not_run_yet_is_told() -> None:
+    whole = report([graded(attempt("t000", 1, REACT), "pass")], planned(6))
+    (found,) = whole.contrasts
+    assert (found.verdict, found.reason) == ("refused", "an arm has no trial yet")
+    jsonschema.validate(scorecard.to_json(whole), scorecard.schema())
+
+
+def test_costs_and_scores_that_are_no_numbers_are_unknown() -> None:
+    run = planned(6, {**ONE, "metric": "cost_per_trial_usd"})
+    pairs = [graded(attempt(f"t{n:03}", 1, arm, **used(1, float("nan"))), "pass", score=float("nan"))
+             for n in range(6) for arm in (REACT, CONSTRAINED)]  # fmt: skip
+    whole = report(pairs, run)
+    (found,) = whole.contrasts
+    assert found.effect is None and "a price is not known" in found.sentence
+    assert whole.cells[0].metrics["cost_per_solve_usd"].value is None
+    scorecard.encode(whole)
+
+
+def test_a_control_may_be_an_arm_of_a_contrast() -> None:
+    run = planned(8, {"a": "plain", "b": "oracle"})
+    run = evolve(run, arms=(*run.arms, ORACLE))
+    pairs = [graded(attempt(f"t{n:03}", 1, arm), "pass") for n in range(8) for arm in (REACT, ORACLE)]
+    (found,) = report(pairs, run).contrasts
+    assert (found.effect, found.verdict) == (0.0, "inconclusive") and found.worth is not None

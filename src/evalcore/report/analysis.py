@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from attrs import Factory, frozen
 
 from evalcore.stats.composite import Dimension, Sensitivity
+from evalcore.stats.incremental import ValueRange, WorthWord
+from evalcore.stats.intervals import Interval
 from evalcore.stats.verdicts import VerdictWord
 
 
@@ -27,6 +29,23 @@ class Flip:
     def size(self) -> float:
         """The difference of shares."""
         return self.a[0] / self.a[1] - self.b[0] / self.b[1]
+
+
+@frozen
+class Worth:
+    """Whether arm `a` is worth its price against `b`: net benefit a task, at a declared value of a solve.
+
+    `cost` is the extra cost of a trial, `solved` the extra share solved, both a less b with their intervals; `benefit`
+    is value × solved - cost, and None where no value was declared. `ranges` say for which values it is worth it.
+    """
+
+    verdict: WorthWord
+    reason: str
+    value_per_solve_usd: float | None
+    solved: Interval
+    cost: Interval
+    benefit: Interval | None
+    ranges: tuple[ValueRange, ...] = ()
 
 
 @frozen
@@ -71,6 +90,7 @@ class ContrastResult:
     settle: str = ""
     gained: tuple[Flip, ...] = ()  # tasks that `a` solved more often
     lost: tuple[Flip, ...] = ()
+    worth: Worth | None = None  # of pass@1, where all costs are known; a second reading, never a confirmatory one
 
 
 @frozen

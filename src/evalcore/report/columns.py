@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import frozen
 
-from evalcore.report.analysis import Composite, ContrastResult, Design, Front
+from evalcore.report.analysis import Composite, ContrastResult, Design, Front, Worth
 from evalcore.report.metrics import BUILT_IN
 from evalcore.report.model import Cell, GroupValue, Report
 from evalcore.report.notes import CONTROL
@@ -212,8 +212,25 @@ def contrast_lines(c: ContrastResult) -> Iterator[str]:
         if flips:
             more = f" and {len(flips) - FLIPS:,} more" if len(flips) > FLIPS else ""
             yield f"{title}: {', '.join(f.task for f in flips[:FLIPS])}{more}"
+    if c.worth is not None:
+        yield from _worth_lines(c, c.worth)
     if c.verdict not in ENDS_ALONE and c.settle:
         yield c.settle
+
+
+def _worth_lines(c: ContrastResult, worth: Worth) -> Iterator[str]:
+    """Whether it is worth its price, and for which values of a solve."""
+    cost = worth.cost
+    if cost.value is None:
+        return
+    extra = f"{'+' if cost.value > 0 else '-'}{dollars(abs(cost.value))} a trial"
+    at = "" if worth.value_per_solve_usd is None else f", a solve being worth {dollars(worth.value_per_solve_usd)}"
+    yield f"price: {worth.verdict} ({c.a} against {c.b}: {extra}{at}): {worth.reason}"
+    bought = [r for r in worth.ranges if r.worth == "worth it"]
+    for r in bought:
+        if r.low > 0 or r.high is not None:
+            upper = "" if r.high is None else f" and at most {dollars(r.high)}"
+            yield f"price: {c.a} is worth it where a solve is worth at least {dollars(r.low)}{upper}"
 
 
 def design_lines(d: Design) -> Iterator[str]:
@@ -266,4 +283,7 @@ def composite_lines(c: Composite) -> Iterator[str]:
             yield f"{arm.handle} has no composite: {arm.reason}"
     if c.sensitivity is not None:
         alone = {n: " and ".join(c.handle(w) for w in winners) for n, winners in c.sensitivity.alone.items()}
+        relative = [f"{a.handle} {a.min_max:.3f}" for a in c.arms if a.min_max is not None]
+        if relative:
+            yield f"by min–max of these arms, which depends on who else ran, for comparison only: {', '.join(relative)}"
         yield f"if one dimension were all that counts: {', '.join(f'{n}: {who}' for n, who in alone.items())}"

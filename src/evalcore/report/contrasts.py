@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from evalcore.errors import EvalcoreError
-from evalcore.report.analysis import ContrastResult, Design, Look, Sibling
+from evalcore.report.analysis import ContrastResult, Design, Look, Sibling, Worth
 from evalcore.report.claims import Claim, analysis_of, claims_of
 from evalcore.report.compare import Outcome, check_sides, outcome_of, own_axes, rules_of
 from evalcore.report.comparison_words import measured, named, settling, verdict
 from evalcore.report.deciding import Evidence, Rules, adjusted_p, gather
 from evalcore.report.sides import Side
 from evalcore.report.words import plural
+from evalcore.report.worth import worth
 from evalcore.stats.multiplicity import holm
 from evalcore.values.faults import Wrong
 from evalcore.values.measure import Measure, find_measure
@@ -100,7 +101,17 @@ def _result(one: Gathered, holm_p: float, stamp: RunStamp) -> ContrastResult:
         look=outcome.look,
         settle=named(settling(outcome.settle, outcome.measure), claim.a, claim.b),
         gained=outcome.gained, lost=outcome.lost,
+        worth=_worth(one, outcome),
     )  # fmt: skip
+
+
+def _worth(one: Gathered, outcome: Outcome) -> Worth | None:
+    """Whether it is worth its price: asked of pass@1 only, on the tasks that the contrast is about."""
+    if outcome.measure.name != "pass@1" or not outcome.paired.pairing.keys:
+        return None
+    analysis = one.rules.analysis
+    not_worse = outcome.conclusion.not_worse
+    return worth(outcome.paired, analysis.value_per_solve_usd, alpha=analysis.alpha, not_worse=not_worse)
 
 
 def _reason(one: Gathered, outcome: Outcome) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evalcore.report.analysis import Composite, CompositeArm, ContrastResult, Design, Front
-from evalcore.report.comparison_words import flip_json
+from evalcore.report.analysis import Composite, CompositeArm, ContrastResult, Design, Front, Worth
+from evalcore.report.comparison_words import flip_json, interval_json
 from evalcore.report.detail import CurvePoint, Detail, TaskRow
 from evalcore.report.values import MetricValue
 from evalcore.stats.composite import Sensitivity
@@ -29,6 +29,19 @@ def contrast(c: ContrastResult) -> JSONObject:
         "margin_interval": None if c.margin_interval is None else list(c.margin_interval),
         "gained": [flip_json(f) for f in c.gained],
         "lost": [flip_json(f) for f in c.lost],
+        "worth": None if c.worth is None else _worth(c.worth),
+    }
+
+
+def _worth(w: Worth) -> JSONObject:
+    return {
+        "verdict": w.verdict,
+        "reason": w.reason,
+        "value_per_solve_usd": w.value_per_solve_usd,
+        "solved": interval_json(w.solved),
+        "cost_usd": interval_json(w.cost),
+        "net_benefit_usd": None if w.benefit is None else interval_json(w.benefit),
+        "ranges": [{"low": r.low, "high": r.high, "worth": r.worth} for r in w.ranges],
     }
 
 
