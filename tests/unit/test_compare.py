@@ -13,7 +13,7 @@ from evalcore.errors import ConfigError, RefusedError, UnknownNameError
 from evalcore.report.compare import Comparison, compare
 from evalcore.report.comparison_words import measured, to_json, verdict
 from evalcore.report.contrasts import gather_claims, p_values
-from evalcore.report.sides import SideBuilder, choose_arm
+from evalcore.report.sides import Side, SideBuilder, choose_arm
 from evalcore.values.arm import Arm
 from evalcore.values.stamp import ArmStamp, RunStamp
 from evalcore.values.task import Limits
@@ -424,3 +424,20 @@ def test_nothing_paid_is_no_difference_of_cost() -> None:
     outcome = only(made)
     assert (outcome.interval.value, outcome.interval.low, outcome.test) == (0.0, None, None)
     assert outcome.conclusion.verdict == "inconclusive"
+
+
+def test_another_build_under_one_name_is_another_model() -> None:
+    def answered(name: str, *models: str) -> Side:
+        return side(tasks([1] * 8), run(name), served={"agent": models})
+
+    same = compare(answered("new", "gpt-5.2-2026-01-01"), answered("old", "gpt-5.2-2026-01-01"))
+    assert "model as served" not in {d.field for d in same.differences}
+    with pytest.raises(RefusedError) as refused:
+        compare(answered("new", "gpt-5.2-2026-02-02"), answered("old", "gpt-5.2-2026-01-01"))
+    assert refused.value.reasons == (
+        "model as served: gpt-5.2-2026-02-02 in A, gpt-5.2-2026-01-01 in B (--treatment model)",
+    )
+    untold = compare(answered("new", "gpt-5.2-2026-02-02"), side(tasks([1] * 8), run("old")))
+    assert [(d.a, d.b, d.kind) for d in untold.differences if d.field == "model as served"] == [
+        ("gpt-5.2-2026-02-02", None, "told")
+    ]

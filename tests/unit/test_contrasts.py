@@ -142,6 +142,22 @@ def test_two_worlds_in_an_arm_refuse_the_contrast_and_not_the_report() -> None:
     assert "trials of live, isolation container and live, isolation none" in found.reason
 
 
+def test_arms_that_another_boundary_keeps_apart_are_not_compared() -> None:
+    run = planned(20)
+    there = [graded(attempt(f"t{n:03}", 1, CONSTRAINED, isolation="container"), "pass") for n in range(20)]
+    here = [graded(attempt(f"t{n:03}", 1, REACT), "fail") for n in range(20)]
+    (found,) = report([*there, *here], run).contrasts
+    assert (found.verdict, found.confirmatory) == ("refused", False)
+    assert found.reason == "not comparable: isolation: container in A, none in B"
+    other = [
+        graded(attempt(f"t{n:03}", 1, arm, served={"agent": (f"build-{arm.arm.handle}",)}), "pass")
+        for n in range(20)
+        for arm in (CONSTRAINED, REACT)
+    ]
+    (built,) = report(other, run).contrasts  # one model was asked for, two answered
+    assert built.verdict == "refused" and "model as served" in built.reason
+
+
 def test_a_task_of_two_contents_is_compared_with_nothing() -> None:
     run = planned(7, repeats=2)
     pairs = [

@@ -104,19 +104,23 @@ class ReportBuilder:
         """Each arm as a comparison needs it. A task whose attempts were of two contents is in no side."""
         tasks: dict[str, list[TaskTrials]] = {}
         worlds: dict[str, set[tuple[str, str]]] = {}
+        served: dict[str, set[str]] = {}
         for cell in cells:
             arm, selector = cell.arm.arm.digest, cell.benchmark.selector
             if cell.provenance is not None:
                 worlds.setdefault(arm, set()).add((cell.provenance, cell.isolation))
+            served.setdefault(arm, set()).update(cell.served.get("agent", ()))
             for row in cell.detail.tasks:
                 if row.digest is not None:
                     results = tuple(row.results)
                     missing = len(row.trials) - len(results)
                     tasks.setdefault(arm, []).append(TaskTrials(selector, row.task, row.digest, results, missing))
         return {
-            x.arm.digest: Side(self._stamp, x, tuple(tasks[x.arm.digest]), tuple(sorted(worlds[x.arm.digest])))
+            digest: Side(
+                self._stamp, x, tuple(tasks[digest]), tuple(sorted(worlds[digest])), tuple(sorted(served[digest]))
+            )
             for x in self._stamp.arms
-            if x.arm.digest in tasks
+            if (digest := x.arm.digest) in tasks
         }
 
     def _cells(self, pair: _Pair) -> Iterable[Cell]:

@@ -16,7 +16,7 @@ from evalcore.errors import ConfigError, RefusedError, UnknownNameError
 from evalcore.report.analysis import Flip
 from evalcore.report.claims import Claim, analysis_of, claims_of
 from evalcore.report.deciding import Evidence, Rules, adjusted_p, concluded, gather
-from evalcore.report.differences import Difference, Matched, check_treatment, differences, match_benchmarks
+from evalcore.report.differences import SERVED, Difference, Matched, check_treatment, differences, match_benchmarks
 from evalcore.report.outcomes import Delta, Paired, Settle, deltas, flips, settle
 from evalcore.report.sides import Side
 from evalcore.report.words import plural
@@ -173,8 +173,8 @@ def _refusal(boundaries: Sequence[Difference]) -> RefusedError:
 
 
 def own_axes(a: Side, b: Side) -> set[str]:
-    """What two arms differ in: that is what a declared contrast is about."""
-    within = (d for d in differences(a, b, (), ()) if d.lifted_by)
+    """What two arms differ in, as the study says: that is what a declared contrast is about."""
+    within = (d for d in differences(a, b, (), ()) if d.lifted_by and d.field != SERVED)
     return {d.lifted_by[0] for d in within}
 
 

@@ -12,6 +12,7 @@ from evalcore.report.claims import Claim, analysis_of, claims_of
 from evalcore.report.compare import Outcome, check_sides, outcome_of, own_axes, rules_of
 from evalcore.report.comparison_words import measured, named, settling, verdict
 from evalcore.report.deciding import Evidence, Rules, adjusted_p, gather
+from evalcore.report.differences import differences
 from evalcore.report.sides import Side
 from evalcore.report.words import plural
 from evalcore.report.worth import worth
@@ -47,13 +48,16 @@ def gather_claims(stamp: RunStamp, sides: Mapping[str, Side]) -> list[Gathered]:
 def _gathered(claim: Claim, rules: Rules, stamp: RunStamp, sides: Mapping[str, Side]) -> Gathered:
     if claim.problem is not None:
         return Gathered(claim, rules, problem=claim.problem)
-    found = [sides.get(digest or "") for digest in (claim.digest_a, claim.digest_b)]
-    a, b = found
+    a, b = (sides.get(digest or "") for digest in (claim.digest_a, claim.digest_b))
     if a is None or b is None:
         return Gathered(claim, rules, problem="an arm has no trial yet")
     benchmark = next(x for x in stamp.benchmarks if x.selector == claim.benchmark)
     try:
         check_sides(a, b)
+        found = differences(a, b, [(benchmark, benchmark)], own_axes(a, b))
+        boundaries = [d.sentence for d in found if d.kind == "boundary"]
+        if boundaries:
+            return Gathered(claim, rules, problem=f"not comparable: {'; '.join(boundaries)}")
         evidence = gather(a, b, benchmark, benchmark, find_measure(claim.metric), rules)
     except EvalcoreError as error:
         reasons = getattr(error, "reasons", ())

@@ -27,6 +27,7 @@ Matched: TypeAlias = Sequence[tuple[BenchmarkStamp, BenchmarkStamp]]
 UNKNOWN_VERSIONS: Final = frozenset({"", "unknown"})
 CODE: Final = ("source", "files", "upstream")  # of a toolkit's stamp: the benchmark's own code
 ROLES: Final = ("user", "judge")
+SERVED: Final = "model as served"
 HOST: Final = ("system", "machine", "cpus")
 
 
@@ -83,7 +84,7 @@ def check_treatment(names: Iterable[str], a: Side, b: Side) -> None:
 
 def differences(a: Side, b: Side, matched: Matched, treatment: Collection[str]) -> tuple[Difference, ...]:
     """Every stamped field in which the sides differ: treatments first, then boundaries, then what is only told."""
-    found = [*_of_arms(a, b), *_of_roles(a, b), *_of_worlds(a, b)]
+    found = [*_of_arms(a, b), *_of_roles(a, b), *_of_worlds(a, b), *_of_served(a, b)]
     if a.stamp.run != b.stamp.run:  # within a run all of this is the same thing, but for how it was graded
         found += [f for x, y in matched for f in _of_benchmark(x, y)]
         found += [*_of_toolkits(a, b), *_told(a, b)]
@@ -163,6 +164,21 @@ def _of_worlds(a: Side, b: Side) -> Iterator[_Found]:
             yield _Found(name, x, y)
 
 
+def _of_served(a: Side, b: Side) -> Iterator[_Found]:
+    """Which model answered, by its own word: another build under one name is another model.
+
+    Where a side was not told, nothing is known: that is said between runs, and refuses nothing (decision 17).
+    """
+    if not (a.arm.uses_model and b.arm.uses_model):
+        return
+    x, y = (" and ".join(side.served) or None for side in (a, b))
+    if x is None or y is None:
+        if a.stamp.run != b.stamp.run:
+            yield _Found(SERVED, x, y, boundary=False)
+    elif x != y:
+        yield _Found(SERVED, x, y, ("model",))
+
+
 # ── the benchmarks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -234,8 +250,6 @@ def _told(a: Side, b: Side) -> Iterator[_Found]:
     ):
         if one != other:
             yield _Found(field, one, other, boundary=False)
-    if a.arm.uses_model and b.arm.uses_model:
-        yield _Found("model as served", None, None, boundary=False)  # no run records it yet
 
 
 def _prices(stamp: RunStamp) -> str | None:

@@ -30,12 +30,13 @@ class TaskTrials:
 
 @frozen
 class Side:
-    """One arm of one run. `worlds` are the (provenance, isolation) that its attempts had."""
+    """One arm of one run. `worlds` are the (provenance, isolation) that its attempts had, `served` who answered it."""
 
     stamp: RunStamp
     arm: ArmStamp
     tasks: tuple[TaskTrials, ...]
     worlds: tuple[tuple[str, str], ...]
+    served: tuple[str, ...] = ()  # the agent's models by their own word; empty: not said
 
 
 class SideBuilder:
@@ -47,6 +48,7 @@ class SideBuilder:
         self._results: dict[tuple[str, str], dict[int, tuple[int, TrialRow]]] = {}
         self._tried: dict[tuple[str, str], set[int]] = {}
         self._worlds: set[tuple[str, str]] = set()
+        self._served: set[str] = set()
 
     def add(self, attempt: Attempt, grading: Grading | None) -> None:
         """Count one attempt. Raises RefusedError for a task that changed while the run was going on."""
@@ -58,6 +60,8 @@ class SideBuilder:
             reason = f"its attempts are of two contents: {self._digests[place][:12]}, {attempt.task_digest[:12]}"
             raise RefusedError(f"task {key.task} of run {self._stamp.run} is not one task", reasons=(reason,))
         self._worlds.add((attempt.provenance, attempt.isolation))
+        if attempt.served:
+            self._served.update(attempt.served.get("agent", ()))
         self._tried.setdefault(place, set()).add(key.repeat)
         if attempt.void is None and grading is not None and grading.verdict.outcome in _RESULTS:
             kept = self._results.setdefault(place, {})
@@ -72,7 +76,7 @@ class SideBuilder:
             kept = self._results.get(place, {})
             results = tuple(kept[repeat][1] for repeat in sorted(kept))
             tasks.append(TaskTrials(*place, self._digests[place], results, len(self._tried[place]) - len(results)))
-        return Side(self._stamp, self._arm, tuple(tasks), tuple(sorted(self._worlds)))
+        return Side(self._stamp, self._arm, tuple(tasks), tuple(sorted(self._worlds)), tuple(sorted(self._served)))
 
 
 def choose_arm(stamp: RunStamp, wanted: str | None = None) -> ArmStamp:
