@@ -111,6 +111,25 @@ def test_reading_before_the_end_is_recorded_and_told(study: Cli) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "arguments", [("report", "r", "--format", "markdown"), ("compare", "r"), ("compare", "r", "--json")]
+)
+def test_whoever_reads_them_in_another_way_has_looked_too(study: Cli, arguments: tuple[str, ...]) -> None:
+    run = ran(study, "r")
+    cut(run, 20)
+    called = study(*arguments)
+    assert called.exit_code == 0 and "read before the study is at its end" in called.stderr
+    (look,) = [json.loads(line) for line in (run / "looks.jsonl").read_text().splitlines()]
+    assert look["trials"] == 20
+
+
+def test_a_run_shows_what_it_declared(study: Cli) -> None:
+    ran(study, "r")
+    assert "talk against mute by pass@1, margin 5 points; alpha 0.05, fixed" in " ".join(
+        study("show", "r").stdout.split()
+    )
+
+
 def test_reading_at_the_end_is_no_peek(study: Cli) -> None:
     run = ran(study, "r")
     assert "before the study is at its end" not in study("report", "r").stderr

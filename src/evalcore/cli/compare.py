@@ -9,17 +9,21 @@ from pathlib import Path
 import click
 
 from evalcore.cli.comparison_text import text
-from evalcore.cli.output import say, say_json
+from evalcore.cli.execution import PEEK
+from evalcore.cli.output import say, say_json, tell
 from evalcore.cli.points import Points
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
+from evalcore.engine.services import SystemClock
 from evalcore.engine.store import read_stamp
 from evalcore.errors import ConfigError, UnknownNameError
 from evalcore.report.claims import Claim
+from evalcore.report.compare import Comparison
 from evalcore.report.compare import compare as compare_sides
 from evalcore.report.comparison_words import to_json
 from evalcore.report.contrasts import gather_claims, p_values
 from evalcore.report.load import load_side, load_sides
+from evalcore.report.looks import record_look
 from evalcore.values.faults import Wrong
 from evalcore.values.measure import find_measure
 
@@ -82,11 +86,21 @@ def compare(
         allow_cross_world=allow_cross_world,
         family=_family(path_a, grading) if path_a == path_b and grading_b is None else None,
     )
+    if made.declared and not all(o.confirmatory for o in made.outcomes):
+        _note_look(made, (path_a, path_b))
     if json:
         say_json(to_json(made))
     else:
         say(text(made, str(path_a), str(path_b)))
     return 3 if made.refused else 0
+
+
+def _note_look(made: Comparison, paths: Sequence[Path]) -> None:
+    """Declared contrasts were read before the end: each run keeps a record."""
+    for side, path in {path: (side, path) for side, path in zip((made.a, made.b), paths, strict=True)}.values():
+        arms = [s for s in (made.a, made.b) if s.stamp.run == side.stamp.run]
+        record_look(path, sum(len(t.results) for s in arms for t in s.tasks), SystemClock().now())
+    tell(PEEK)
 
 
 def size_of(text: str, metric: str, option: str) -> float:

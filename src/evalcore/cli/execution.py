@@ -33,6 +33,7 @@ from evalcore.values.descriptors import MetricInfo, ModelInfo
 from evalcore.values.study import Study
 from evalcore.wires.gateway.breaker import PATIENCE_S
 
+PEEK: Final = "note: the contrasts are read before the study is at its end; the run keeps a record of it (looks.jsonl)"
 SCORECARD: Final = "scorecard.json"
 FREE: Final = "scripted"  # the one provider that costs nothing and speaks to nobody
 
@@ -151,7 +152,7 @@ def read_back(
 
     report = load_report(path, grading, _metrics(path, registry), weights=weights)
     if report.design is not None and note_peek(path, report, SystemClock().now()):
-        tell("note: the contrasts are read before the study is at its end; the run keeps a record of it (looks.jsonl)")
+        tell(PEEK)
     if weights:
         return report  # another reading of the run, and not what it is kept with
     try:

@@ -13,16 +13,17 @@ from typing import Any, Final
 import click
 from attrs import frozen
 
-from evalcore.cli.execution import print_report, read_back
+from evalcore.cli.execution import PEEK, print_report, read_back
 from evalcore.cli.output import say, say_json, tell
 from evalcore.cli.resume import RUN
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
-from evalcore.engine.services import LocalServices
+from evalcore.engine.services import LocalServices, SystemClock
 from evalcore.engine.store import gradings_of, read_stamp, write_durably
 from evalcore.errors import ConfigError, EvalcoreError, PluginError
 from evalcore.plugins import Registry
-from evalcore.report.load import choose_grading
+from evalcore.report.load import choose_grading, load_report
+from evalcore.report.looks import note_peek
 from evalcore.report.words import plural
 from evalcore.values.descriptors import RendererInfo
 from evalcore.values.measure import DIMENSIONS
@@ -153,6 +154,8 @@ class Form:
 def _write(session: Session, run: Path, name: str, grading: str | None, target: Target) -> int:
     """Render a run, and say where it went."""
     form = _form(session.registry(), run, name, grading)
+    if read_stamp(run).study.get("contrasts") and note_peek(run, load_report(run, grading), SystemClock().now()):
+        tell(PEEK)  # whatever the form: who reads it has looked
     if target.force and target.is_folder and target.path is not None:
         _say_files(form.write(target.path))  # what is there is the renderer's to see: it may belong to another run
         return 0

@@ -20,12 +20,15 @@ from evalcore.engine.services import LocalServices
 from evalcore.engine.store import STAMP, read_stamp
 from evalcore.errors import ConfigError, ToolkitError, UnknownNameError
 from evalcore.plugins import Registry
+from evalcore.report.claims import analysis_of, claims_of
+from evalcore.report.comparison_words import width
 from evalcore.report.words import plural
 from evalcore.values.arm import Arm
 from evalcore.values.convert import unstructure
 from evalcore.values.descriptors import AdapterInfo
 from evalcore.values.faults import nearest
 from evalcore.values.json import JSONObject, JSONValue, exact_text
+from evalcore.values.measure import find_measure
 from evalcore.values.stamp import RunStamp
 from evalcore.values.task import Dataset, Task
 
@@ -189,9 +192,20 @@ def _show_run(path: Path, *, as_json: bool) -> None:
         )
         for b in stamp.benchmarks
     ]
+    rows += [("contrast", text) for text in dict.fromkeys(_contrasts(stamp))]
     rows += [("isolation", stamp.isolation), ("grading", stamp.grading), ("made with", _versions(stamp))]
     say(table(rows))
     say(f"`evalcore report {path}` shows its scorecard, `evalcore trace {path}` its trials")
+
+
+def _contrasts(stamp: RunStamp) -> Iterator[str]:
+    """What the study declared, and how it is decided."""
+    analysis = analysis_of(stamp)
+    for c in claims_of(stamp):
+        measure = None if c.problem else find_measure(c.metric)
+        within = "" if c.margin is None or measure is None else f", margin {width(c.margin, measure)}"
+        problem = f" ({c.problem})" if c.problem else ""
+        yield f"{c.a} against {c.b} by {c.metric}{within}; alpha {analysis.alpha:g}, {analysis.stopping}{problem}"
 
 
 def _versions(stamp: RunStamp) -> str:

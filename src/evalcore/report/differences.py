@@ -175,7 +175,7 @@ def _of_served(a: Side, b: Side) -> Iterator[_Found]:
     if x is None or y is None:
         if a.stamp.run != b.stamp.run:
             yield _Found(SERVED, x, y, boundary=False)
-    elif x != y:
+    elif x != y and a.arm.arm.model == b.arm.arm.model:  # else the name that was asked for says it already
         yield _Found(SERVED, x, y, ("model",))
 
 

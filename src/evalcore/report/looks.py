@@ -10,6 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,7 @@ from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.stamp import RunStamp
 
 LOOKS: Final = "looks.jsonl"
-MOST_SIBLINGS: Final = 20  # that are read; more are not looked for
+MOST_SIBLINGS: Final = 20  # that are told; more are not looked for
 _HEAD: Final = 4096  # bytes of a stamp that hold its first fields
 _FIELD: Final = re.compile(r'^(run|created|study_name|study_digest) = "((?:[^"\\]|\\.)*)"$', re.MULTILINE)
 _SIZE: Final = ("repeats", "seed", "name", "budget_usd")  # of [study]: how much is run, not what
@@ -53,15 +54,20 @@ def note_peek(path: Path, report: Report, at: str) -> bool:
     missing = any(cell.not_run for cell in report.cells)
     if design is None or not missing or not trials or design.stopping == "anytime":
         return False
-    if any(look.trials == trials for look in design.peeks):
-        return True
-    line = json.dumps({"at": at, "trials": trials, "planned": any(c.look for c in report.contrasts)})
-    try:
-        with (path / LOOKS).open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-    except OSError:
-        pass  # a folder that is read-only: the look is shown, and cannot be kept
+    record_look(path, trials, at, planned=any(c.look for c in report.contrasts))
     return True
+
+
+def record_look(path: Path, trials: int, at: str, *, planned: bool = False) -> None:
+    """Write down that contrasts were read when so many trials were graded, unless that is known.
+
+    A run that cannot be written to is read all the same: the look is told, and cannot be kept.
+    """
+    if any(look.trials == trials for look in peeks_of(path)):
+        return
+    line = json.dumps({"at": at, "trials": trials, "planned": planned})
+    with suppress(OSError), (path / LOOKS).open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
 
 
 def siblings_of(path: Path, stamp: RunStamp) -> tuple[Sibling, ...]:
@@ -70,7 +76,13 @@ def siblings_of(path: Path, stamp: RunStamp) -> tuple[Sibling, ...]:
     Runs of the same study, and those that differ from it only in repeats, seed or the choice of tasks: each of them is
     another look at the same question.
     """
-    found = [s for folder in _others(path) if (s := _sibling(folder / STAMP, stamp)) is not None]
+    found: list[Sibling] = []
+    for folder in _others(path):
+        sibling = _sibling(folder / STAMP, stamp)
+        if sibling is not None:
+            found.append(sibling)
+        if len(found) == MOST_SIBLINGS:
+            break
     return tuple(sorted(found, key=lambda s: (s.created, s.run)))
 
 
