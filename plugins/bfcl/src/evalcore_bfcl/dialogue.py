@@ -6,8 +6,9 @@ that are never counted. What a session leaves in the memory is its deliverable, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Sequence
-from typing import cast
+from typing import Final, cast
 
 from evalcore.contracts import OpenTrial, Selector, Services
 from evalcore.engine.trial import standard_deliverable
@@ -21,7 +22,10 @@ from evalcore.values.trial import Deliverable, Evidence
 from evalcore_bfcl.adapter import LOAD_S, as_sent, dataset_of
 from evalcore_bfcl.bridge import KIND, LOST, MEMORY, left_by
 from evalcore_bfcl.known import flags_of
-from evalcore_bfcl.plugin import toolkit_of
+from evalcore_bfcl.plugin import WEB_SEARCH, toolkit_of
+from evalcore_bfcl.web import KEY
+
+CONTROLS: Final = frozenset({"oracle", "noop"})
 
 
 class DialogueAdapter:
@@ -52,9 +56,8 @@ class DialogueAdapter:
             yield self._task(entry)
 
     def _task(self, entry: JSONObject) -> Task:
-        data: JSONObject = {"category": self._category, "turns": entry["turns"], "tools": entry["tools"]}
-        if entry["added"]:
-            data["added"] = entry["added"]
+        data: JSONObject = {"category": self._category}
+        data |= {name: entry[name] for name in ("turns", "tools", "added", "tools_sha256") if entry[name]}
         return Task(
             str(entry["id"]),
             data,
@@ -70,9 +73,14 @@ class DialogueAdapter:
         if self._missing:
             variable = f"EVALCORE_TOOLKIT_{self._toolkit.upper().replace('-', '_')}"
             raise ConfigError(
-                f"{self._name} cannot run here: its memory computes with {' and '.join(self._missing)} and the model "
+                f"{self._name} cannot run here: its class computes with {' and '.join(self._missing)} and the model "
                 "all-MiniLM-L6-v2 of the Hugging Face hub, 6 GB that are not part of its toolkit",
                 hint=f"set {variable} to a checkout of upstream with a .venv that has them, and the model in its cache",
+            )
+        if self._category in WEB_SEARCH and not os.environ.get(KEY) and any(a.harness not in CONTROLS for a in arms):
+            raise ConfigError(
+                f"{self._name} cannot run here: {KEY} is not set",
+                hint="its searches are SerpApi's, and cost; the controls search nothing, and run without the key",
             )
 
     async def assign(self, task: Task, arm: Arm) -> Assignment:
@@ -82,7 +90,7 @@ class DialogueAdapter:
     async def capture(self, trial: OpenTrial) -> Deliverable:
         """Calls and answers, turn by turn; after a session that others build on, what it left in the memory."""
         trace = trial.recorder.reader()
-        data: JSONObject = {"turns": turns_of(trace)}
+        data: JSONObject = {"turns": turns_of(trace), "tools": names_of(trial.task)}
         if lost := [event["tool"] for event in trace.events(LOST)]:
             data["lost"] = lost
         if not trial.task.scored:
@@ -103,6 +111,12 @@ class DialogueAdapter:
             raise InfraError("the bfcl toolkit sent no gold")
         turns: list[JSONObject] = [{"calls": calls} for calls in cast("list[JSONValue]", found["turns"])]
         return GoldDialogue(tuple(turns or [{"answer": found["answer"]}]))
+
+
+def names_of(task: Task) -> list[JSONValue]:
+    """Every tool that a task offers in one of its turns."""
+    added = cast("dict[str, list[JSONValue]]", task.data.get("added", {}))
+    return [*cast("list[JSONValue]", task.data["tools"]), *(name for later in added.values() for name in later)]
 
 
 def turns_of(trace: TraceReader) -> list[JSONValue]:
