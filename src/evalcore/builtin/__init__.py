@@ -149,10 +149,10 @@ def evalcore_axes() -> list[AxisInfo]:
         ),
         AxisInfo(
             "tool_protocol",
-            "how react asks for calls: the provider's own tool calling, or plain text",
+            "how react asks for calls: the provider's own tool calling, plain text, or JSON held to a schema",
             "harness",
             default="native",
-            values=("native", "text"),
+            values=("native", "text", "constrained"),
             of="react",
         ),
         AxisInfo("base_url", "address of the model's server, up to and with /v1", "provider", boundary=True),
