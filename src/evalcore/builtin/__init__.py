@@ -110,6 +110,7 @@ def evalcore_models() -> list[ModelInfo]:
             "scripted",
             "answers from a playbook file: `scripted/PATH` (TOML or JSONL), offline and without a key",
             "evalcore.builtin.scripted:ScriptedProvider",
+            free=True,
         ),
         _chat("openai", "models of OpenAI", "OPENAI_API_KEY"),
         _chat("openrouter", "models behind OpenRouter: `openrouter/VENDOR/NAME`", "OPENROUTER_API_KEY"),

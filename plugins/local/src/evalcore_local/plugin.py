@@ -21,7 +21,7 @@ def evalcore_models() -> list[ModelInfo]:
             free=True,
             note=NOTE,
             unasked=f"local/{MODEL}",
-            unasked_axes={"tool_protocol": "constrained", "temperature": 0.0},
+            unasked_axes={"tool_protocol": "constrained", "temperature": 0.0, "max_turns": 1},
             context_tokens=8_192,
         )
     ]
