@@ -31,6 +31,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "show": ("evalcore.cli.show:show", "Show a benchmark, a task, a harness, or a run."),
     },
     "Wires": {
+        "serve": ("evalcore.cli.serve:serve", "Play one task yourself, with any client."),
         "mcp-stdio": ("evalcore.cli.mcp_stdio:mcp_stdio", "Serve a trial's tools on standard input and output."),
     },
     "Set up": {
