@@ -35,6 +35,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "mcp-stdio": ("evalcore.cli.mcp_stdio:mcp_stdio", "Serve a trial's tools on standard input and output."),
     },
     "Set up": {
+        "init": ("evalcore.cli.init:init", "Write a study, tasks and a CI job to begin with."),
         "setup": ("evalcore.cli.setup:setup", "Install the upstream code that benchmarks need."),
         "doctor": ("evalcore.cli.doctor:doctor", "Check this machine and this installation."),
         "plugins": ("evalcore.cli.plugins:plugins", "List installed plugins."),

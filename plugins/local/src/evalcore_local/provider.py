@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from evalcore.contracts import CallContext, Services
 from evalcore.errors import ConfigError, InfraError
@@ -95,4 +95,4 @@ def _refusal(model: str, error: JSONValue) -> Exception:
 def _with_cost(answer: JSONObject) -> JSONObject:
     """Nobody bills what this machine computes: a cost of 0 is known here, and no guess."""
     usage = answer.get("usage")
-    return {**answer, "usage": {**cast(JSONObject, usage), "cost": 0}} if isinstance(usage, dict) else answer
+    return {**answer, "usage": {**usage, "cost": 0}} if isinstance(usage, dict) else answer
