@@ -11,8 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 FILES = [".github/workflows/evalcore.yml", ".mcp.json", "model.toml", "server.py", "study.toml", "tasks.jsonl"]
 
 
@@ -48,8 +46,7 @@ def test_its_ci_job_runs_from_the_top_of_the_repository(tmp_path: Path) -> None:
     for step in steps:
         done = evalcore(tmp_path, *step.split())
         assert done.returncode == 0, done.stderr
-    assert "evals/tasks.jsonl" in evalcore(tmp_path, "report", "candidate").stdout.replace("./", "evals/")
-    assert evalcore(tmp_path, "init").stdout.count("move .github") == 0
+    assert "move .github" not in evalcore(tmp_path, "init").stdout
 
 
 def test_it_overwrites_nothing_and_then_writes_nothing(tmp_path: Path) -> None:
@@ -62,11 +59,9 @@ def test_it_overwrites_nothing_and_then_writes_nothing(tmp_path: Path) -> None:
     assert evalcore(tmp_path, "init", "tasks.jsonl").returncode == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    refused = evalcore(tmp_path, "init", "evals")
-    tmp_path.chmod(0o700)
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    refused = evalcore(tmp_path, "init", "file/evals")
     assert refused.returncode == 2 and "cannot write" in refused.stderr and "Traceback" not in refused.stderr
 
 
