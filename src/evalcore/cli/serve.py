@@ -122,13 +122,11 @@ async def _carry_out(
         try:
             consent(commands_of(plan), manner)
             ask(costly(plan.arms, plan.study, registry, plan.role_models()), manner)
-            person: Person = plan.parts.harnesses[NAME][1]
+            person = plan.parts.harnesses[NAME][1]
+            assert isinstance(person, Person)
+            person.stage = _Screen(waits=wishes.answer is None)
+            person.answer, person.for_s = wishes.answer, wishes.for_s
             presses.person = person
-            person.stage, person.answer, person.for_s = (
-                _Screen(waits=wishes.answer is None),
-                wishes.answer,
-                wishes.for_s,
-            )
             options = RunOptions(1, on_stop=presses.told)
             end = await start(plan, path, registry, services, options)
         finally:
