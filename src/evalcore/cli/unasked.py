@@ -11,7 +11,6 @@ from attrs import frozen
 from evalcore.cli import keys
 from evalcore.engine.selectors import expand, find_benchmark
 from evalcore.errors import ConfigError, ToolkitError
-from evalcore.toolkits.environment import ensure
 from evalcore.values.descriptors import ModelInfo, ToolkitInfo
 
 if TYPE_CHECKING:
@@ -49,6 +48,8 @@ def _need(registry: Registry, selectors: Sequence[str]) -> int | None:
 
 
 async def _is_set_up(registry: Registry, toolkits: Iterable[str]) -> bool:
+    from evalcore.toolkits.environment import ensure  # only where there is such a model
+
     known = registry.all(ToolkitInfo)
     try:
         for name in toolkits:

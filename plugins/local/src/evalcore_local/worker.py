@@ -6,7 +6,7 @@ is told, so that no other program of this machine can use it.
 
 Threads that compute one layer together wait for the slowest: where other programs hold the cores, two are ten times
 slower than one. So the model begins with one thread, takes every core once it had its own to itself, and goes back to
-one when the cores are wanted elsewhere; after a few such changes it stays there. What it says is the same with any number.
+one when the cores are wanted elsewhere; after a few such changes it stays there. What it says is the same with any.
 """
 
 from __future__ import annotations
