@@ -1,4 +1,4 @@
-# make demo         install, then a real benchmark to a scorecard: no key, no network but the package index
+# make demo         install, then a real model on a real benchmark: no key, no network but the package index
 # make test         install, then every test            make test-fast   the same without the slow ones: under 3 minutes
 # make lint         style, types, layering, house rules  make format      mend what a tool can mend
 # make bench        performance, on an installed and byte-compiled package (bench/README.md)
@@ -56,8 +56,7 @@ $(VENV)/.installed-dev: $(INPUTS)
 
 demo: install
 	@$(COMPILE)
-	@$(BIN)/evalcore setup bfcl-simple-python
-	@$(BIN)/evalcore run bfcl-simple-python --yes
+	@tools/demo $(BIN)/evalcore
 
 test: install-dev
 	$(PYTEST) $(PYTEST_ARGS)

@@ -372,6 +372,13 @@ class CheckedProvider(Protocol):
     def check(self, model: str, settings: Mapping[str, JSONValue]) -> None: ...
 
 
+@runtime_checkable
+class PreparedProvider(Protocol):
+    """A provider that gets ready before the first trial. `prepare` raises ConfigError or InfraError if it cannot."""
+
+    async def prepare(self, model: str, settings: Mapping[str, JSONValue]) -> None: ...
+
+
 @frozen
 class HarnessVersion:
     """What a probe found: version, build, and capabilities beyond those declared."""

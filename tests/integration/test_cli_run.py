@@ -353,7 +353,7 @@ def test_without_its_toolkit_a_benchmark_says_what_to_run(program: Cli, kit_site
     assert called.stderr == "error: toolkit kit is not set up here\nhint: run `evalcore setup kit`\n"
     shown = program("show", "toy-kit", sites=(kit_site,))
     assert shown.exit_code == 0 and "its tasks cannot be shown yet: toolkit kit is not set up here" in shown.stderr
-    assert "note  toolkit kit   not set up" in program("doctor", sites=(kit_site,)).stdout
+    assert "note toolkit kit not set up" in " ".join(program("doctor", sites=(kit_site,)).stdout.split())
 
 
 def test_a_toolkit_that_cannot_be_installed_is_4(program: Cli, kit_site: Site) -> None:

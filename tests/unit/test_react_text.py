@@ -15,7 +15,7 @@ from evalcore.builtin.react_text import (
     read_reply,
     render_call,
     results_message,
-    with_instructions,
+    with_offer,
 )
 from evalcore.engine.store import TraceStore, read_attempts, read_gradings, read_stamp
 from evalcore.values.task import Call, ToolSpec
@@ -62,11 +62,11 @@ def test_left_out_arguments_are_an_empty_object() -> None:
 
 def test_the_tools_are_offered_in_the_system_message() -> None:
     system, user = {"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}
-    offered = with_instructions([system, user], [WEATHER])
+    offered = with_offer([system, user], instructions([WEATHER]))
     assert len(offered) == 2 and offered[1] == user
     assert offered[0] == {"role": "system", "content": "Be kind.\n\n" + instructions([WEATHER])}
-    assert with_instructions([user], [WEATHER])[0] == {"role": "system", "content": instructions([WEATHER])}
-    assert with_instructions([user], []) == [user]
+    assert with_offer([user], instructions([WEATHER]))[0] == {"role": "system", "content": instructions([WEATHER])}
+    assert with_offer([user], "") == [user]
 
 
 @given(st.text())

@@ -1,7 +1,8 @@
 """Harness `react`: the reference agent. Ask the model, make the calls it wants, hand it the results.
 
 `tool_protocol` says how calls travel: `native` is the provider's own tool calling in Chat Completions, `text` is plain
-text for models without it (`react_text`). Calls of one reply run side by side.
+text for models without it (`react_text`), `constrained` is JSON held to a schema of the tools, for servers with
+structured output (`react_constrained`). Calls of one reply run side by side.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol
 
-from evalcore.builtin.react_text import read_reply, results_message, with_instructions
+from evalcore.builtin import react_constrained
+from evalcore.builtin.react_text import instructions, read_reply, results_message, with_offer
 from evalcore.contracts import HarnessVersion, Job, ToolResult, Tools, text_result
 from evalcore.errors import AgentError
 from evalcore.values.json import JSONObject, JSONValue
-from evalcore.values.task import Call, Message
+from evalcore.values.task import Call, Message, ToolSpec
 from evalcore.values.trace import assistant_message, call_of
 from evalcore.values.trial import HarnessExit
 
@@ -75,6 +77,10 @@ class ReactSession:
             protocol.give(calls, await _results(calls, self._doors, self._tools))
         detail = f"react stops after {self._turns} turns"
         return HarnessExit(claim="limit", evidence={"limit": "turns", "detail": detail})
+
+
+def _specs(tools: tuple[Tools, ...]) -> list[ToolSpec]:
+    return [spec for door in tools for spec in door.list()]
 
 
 def _doors(tools: tuple[Tools, ...]) -> dict[str, Tools]:
@@ -142,6 +148,8 @@ class NativeProtocol:
 class TextProtocol:
     """Plain text, for models without tool calling."""
 
+    _instructions = staticmethod(instructions)
+
     def __init__(self, job: Job) -> None:
         assert job.model is not None
         self._first: list[JSONValue] = [m.as_json() for m in job.messages]
@@ -152,7 +160,8 @@ class TextProtocol:
 
     def offer(self, tools: tuple[Tools, ...]) -> None:
         """These tools from now on: the system message lists what there is."""
-        head = with_instructions(self._first, [spec for door in tools for spec in door.list()])
+        specs = _specs(tools)
+        head = with_offer(self._first, self._instructions(specs) if specs else "")
         self._messages[: self._head] = head
         self._head = len(head)
 
@@ -176,9 +185,37 @@ class TextProtocol:
         self._messages.append(results_message([(c.name, r.text, r.error) for c, r in pairs]))
 
 
+class ConstrainedProtocol(TextProtocol):
+    """JSON held to a schema of the tools on offer."""
+
+    _instructions = staticmethod(react_constrained.instructions)
+
+    def offer(self, tools: tuple[Tools, ...]) -> None:
+        """These tools from now on: listed in the system message, and in the schema. Without any, text is free."""
+        super().offer(tools)
+        self.body.pop("response_format", None)
+        if specs := _specs(tools):
+            self.body["response_format"] = react_constrained.response_format(specs)
+
+    def read(self, message: JSONObject) -> Sequence[Call]:
+        """The call of a reply; only its text joins the conversation."""
+        text = _text(message.get("content")) or ""
+        self._messages.append({"role": "assistant", "content": text})
+        if message.get("refusal") or "response_format" not in self.body:
+            return ()
+        call = react_constrained.read_reply(text).call
+        return () if call is None else (call,)
+
+    def answer(self, message: JSONObject) -> str | None:
+        """The answer inside the reply."""
+        text = super().answer(message)
+        return react_constrained.read_reply(text).answer if text and "response_format" in self.body else text
+
+
 _PROTOCOLS: Final[dict[str, type[NativeProtocol | TextProtocol]]] = {
     "native": NativeProtocol,
     "text": TextProtocol,
+    "constrained": ConstrainedProtocol,
 }
 
 

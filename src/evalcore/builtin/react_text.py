@@ -57,11 +57,10 @@ def instructions(tools: Sequence[ToolSpec]) -> str:
     return _HOW + "\n".join(lines)
 
 
-def with_instructions(messages: list[JSONValue], tools: Sequence[ToolSpec]) -> list[JSONValue]:
-    """The messages with the tools offered in the system message, or in one put before them."""
-    if not tools:
+def with_offer(messages: list[JSONValue], offer: str) -> list[JSONValue]:
+    """The messages with `offer` at the end of the system message, or in one put before them."""
+    if not offer:
         return messages
-    offer = instructions(tools)
     first = messages[0] if messages else None
     if isinstance(first, dict) and first.get("role") == "system" and isinstance(first.get("content"), str):
         return [{**first, "content": f"{first['content']}\n\n{offer}"}, *messages[1:]]

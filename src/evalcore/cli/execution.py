@@ -17,6 +17,8 @@ from evalcore.cli.output import console, on_terminal, paragraph, say, say_json, 
 from evalcore.cli.progress import Counts, Watcher
 from evalcore.cli.render_errors import rendered_error, tell_error
 from evalcore.cli.session import Session
+from evalcore.cli.unasked import VARIABLE as BOX
+from evalcore.cli.unasked import Unasked
 from evalcore.engine.plan import Plan, Projection
 from evalcore.engine.run import RunOptions
 from evalcore.engine.runner import DEFAULT_CONCURRENCY, RunEnd
@@ -35,7 +37,6 @@ from evalcore.wires.gateway.breaker import PATIENCE_S
 
 PEEK: Final = "note: the contrasts are read before the study is at its end; the run keeps a record of it (looks.jsonl)"
 SCORECARD: Final = "scorecard.json"
-FREE: Final = "scripted"  # the one provider that costs nothing and speaks to nobody
 
 
 @frozen
@@ -88,11 +89,15 @@ def _duration(value: float) -> str:
 
 
 def costly(arms: Iterable[Arm], study: Study, registry: Registry, others: Iterable[str] = ()) -> list[str]:
-    """The models that may cost money, in any role: all but scripted ones, for a local server may pass a bill on."""
+    """The models that may cost money, in any role: all but those that say they are free.
+
+    A server on this machine is none of those: it may pass a bill on.
+    """
     models = {arm.model for arm in arms if arm.model} | set(others)
     models |= {role.model for role in study.roles.values() if role.model}
     infos = registry.all(ModelInfo)
-    return sorted(m for m in models if (name := m.partition("/")[0]) != FREE or (name in infos and infos[name].keys))
+    free = {name for name, info in infos.items() if info.free and not info.keys}
+    return sorted(m for m in models if m.partition("/")[0] not in free)
 
 
 def ask(models: Sequence[str], manner: Manner) -> None:
@@ -240,11 +245,15 @@ def fresh(path: Path) -> Path:
     return free
 
 
-def explain_controls(selectors: Sequence[str], session: Session) -> str:
+def explain_controls(selectors: Sequence[str], session: Session, beside: Unasked) -> str:
     """What a run without a model shows, what not, and how to name one."""
-    text = paragraph(
+    text = (
         "No model is named, so the two controls run: the oracle plays each task's known solution, noop does nothing. "
         "They show that the rig is sound, from the tools to the grader; they are no score of any agent."
     )
-    lines = [text, f"To measure one: evalcore run {' '.join(selectors)} --model PROVIDER/NAME"]
+    if beside.ready is not None:
+        text += f" Beside them runs {beside.ready.unasked}, {beside.ready.note} ({BOX}=0 leaves it out)."
+    lines = [paragraph(text), f"To measure one: evalcore run {' '.join(selectors)} --model PROVIDER/NAME"]
+    if beside.absent is not None:
+        lines.append(f"`evalcore setup {beside.absent.unasked}` adds {beside.absent.note}")
     return "\n".join([*lines, *keys.offers(session.registry(), session.environ)])

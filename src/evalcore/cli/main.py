@@ -34,9 +34,11 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "show": ("evalcore.cli.show:show", "Show a benchmark, a task, a harness, or a run."),
     },
     "Wires": {
+        "serve": ("evalcore.cli.serve:serve", "Play one task yourself, with any client."),
         "mcp-stdio": ("evalcore.cli.mcp_stdio:mcp_stdio", "Serve a trial's tools on standard input and output."),
     },
     "Set up": {
+        "init": ("evalcore.cli.init:init", "Write a study, tasks and a CI job to begin with."),
         "setup": ("evalcore.cli.setup:setup", "Install the upstream code that benchmarks need."),
         "doctor": ("evalcore.cli.doctor:doctor", "Check this machine and this installation."),
         "plugins": ("evalcore.cli.plugins:plugins", "List installed plugins."),

@@ -41,7 +41,7 @@ def plan(session: Session, *, write: str | None, **given: Any) -> int:
         say_json(_as_json(made))
     else:
         if request.controls_only:
-            tell(explain_controls(request.study.benchmarks, session))
+            tell(explain_controls(request.study.benchmarks, session, request.unasked))
         say(_text(made, manner, session.registry()))
     if write not in (None, "-"):
         _write(Path(str(write)).expanduser(), write_study(request.study))

@@ -42,7 +42,7 @@ def run(session: Session, **given: Any) -> int:
     manner = Manner(settings.concurrency, settings.yes, settings.json, settings.quiet, settings.outage_s)
     preface = ""
     if request.controls_only and not manner.quiet:
-        preface = f"{explain_controls(request.study.benchmarks, session)}\n\n"
+        preface = f"{explain_controls(request.study.benchmarks, session, request.unasked)}\n\n"
     path = _path(request)
     with interruptible(path):
         end = run_to_end(_carry_out(session, request, path, manner, preface))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -18,8 +18,9 @@ from evalcore.errors import ToolkitError, UnknownNameError
 from evalcore.plugins import Registry
 from evalcore.report.words import plural
 from evalcore.toolkits.environment import Environment, ensure
-from evalcore.values.descriptors import AdapterInfo, GraderInfo, GroupInfo, ToolkitInfo
+from evalcore.values.descriptors import AdapterInfo, GraderInfo, GroupInfo, ModelInfo, ToolkitInfo
 from evalcore.values.faults import nearest
+from evalcore.values.json import JSONValue
 
 
 @frozen
@@ -31,11 +32,11 @@ class Done:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="SELECTOR|TOOLKIT...")
+@click.argument("names", nargs=-1, required=True, metavar="SELECTOR|MODEL|TOOLKIT...")
 @options(JSON)
 @with_session
 def setup(session: Session, *, names: tuple[str, ...], json: bool | None) -> int:
-    """Install what a benchmark, a group, a STUDY.toml or a toolkit needs. Nothing else of evalcore installs.
+    """Install what a benchmark, a group, a STUDY.toml or a model needs. Nothing else of evalcore installs.
 
     Upstream code gets an environment of its own in the cache (EVALCORE_CACHE), from pinned files whose hashes
     are checked. What is there already is verified, and left.
@@ -61,7 +62,15 @@ def _toolkits(registry: Registry, name: str) -> Iterator[str]:
     if name in registry.all(ToolkitInfo):
         yield name
         return
-    texts = read_study(Path(name).expanduser()).benchmarks if name.endswith(".toml") else (name,)
+    texts: Sequence[str] = (name,)
+    if name.endswith(".toml"):
+        study = read_study(Path(name).expanduser())
+        texts = study.benchmarks
+        for axes in study.arms.values():
+            yield from _of_model(registry, axes.get("model"))
+    elif _provider(registry, name) is not None:
+        yield from _of_model(registry, name)
+        return
     for text in expand(registry, texts):
         try:
             info, _ = find_benchmark(registry, text)
@@ -69,6 +78,17 @@ def _toolkits(registry: Registry, name: str) -> Iterator[str]:
             raise _unknown(registry, error) from None
         yield from info.toolkits
         yield from _of_grader(registry, info)
+
+
+def _provider(registry: Registry, model: JSONValue) -> ModelInfo | None:
+    """The provider of `provider/model`, if it is one."""
+    provider, slash, _ = model.partition("/") if isinstance(model, str) else ("", "", "")
+    return registry.all(ModelInfo).get(provider) if slash else None
+
+
+def _of_model(registry: Registry, model: JSONValue) -> tuple[str, ...]:
+    info = _provider(registry, model)
+    return info.toolkits if info else ()
 
 
 def _unknown(registry: Registry, error: UnknownNameError) -> UnknownNameError:

@@ -10,6 +10,7 @@ import click
 from attrs import evolve, frozen
 
 from evalcore.cli.session import Session
+from evalcore.cli.unasked import Unasked, unasked
 from evalcore.engine.arms import MODEL_AXES, Content
 from evalcore.engine.flags import StudyFlags, apply_flags, study_from_flags
 from evalcore.engine.parts import vocabulary
@@ -134,6 +135,7 @@ class Request:
     settings: RunSettings
     services: LocalServices
     controls_only: bool  # nothing was named that could be measured
+    unasked: Unasked = Unasked()  # what runs beside the controls then
 
 
 def read_request(session: Session, options_given: Mapping[str, Any]) -> Request:
@@ -141,6 +143,10 @@ def read_request(session: Session, options_given: Mapping[str, Any]) -> Request:
     given = {**_NOT_GIVEN, **options_given}
     registry = session.registry()
     flags = _study_flags(given)
+    controls = _study_file(flags.selectors) is None and not flags.models and not flags.harnesses
+    beside = unasked(registry, session.environ, flags.selectors) if controls else Unasked()
+    if beside.ready is not None:
+        flags = evolve(flags, unasked={"model": beside.ready.unasked, **beside.ready.unasked_axes})
     setting_flags = SettingFlags(**{name: given.get(name) for name in SETTINGS})
     file = _study_file(flags.selectors)
     base = base_folder(file) if file else Path.cwd()
@@ -149,8 +155,7 @@ def read_request(session: Session, options_given: Mapping[str, Any]) -> Request:
     settings = run_settings(setting_flags, session.environ, study)
     if settings.budget_usd != study.budget_usd:
         study = evolve(study, budget_usd=settings.budget_usd)
-    controls = file is None and not flags.models and not flags.harnesses
-    return Request(study, settings, services, controls)
+    return Request(study, settings, services, controls, beside)
 
 
 _NOT_GIVEN: Final[Mapping[str, Any]] = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import Factory, evolve, frozen
 
 from evalcore.engine.arms import Vocabulary, fit, takes, untaken, uses_model
 from evalcore.engine.settings import check_name, check_positive, parse_text
@@ -38,6 +38,7 @@ class StudyFlags:
     set: tuple[tuple[str, str], ...] = ()
     sweep: tuple[tuple[str, tuple[str, ...]], ...] = ()
     name: str | None = None
+    unasked: Mapping[str, JSONValue] = Factory(dict)  # one more arm where nothing is named that could be measured
 
 
 # ── a study of its own ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -56,7 +57,7 @@ def study_from_flags(flags: StudyFlags, vocabulary: Vocabulary) -> Study:
     sweep = _sweep(flags, arms, vocabulary, faults)
     faults.raise_if_any("command line")
     return Study(
-        name=flags.name or _name(selectors, controls=not flags.models and not flags.harnesses),
+        name=flags.name or _name(selectors, controls=not (flags.models or flags.harnesses or flags.unasked)),
         benchmarks=selectors,
         arms={a.handle: a.axes for a in arms},
         repeats=1 if flags.trials is None else flags.trials,
@@ -155,7 +156,11 @@ def _arms(flags: StudyFlags, vocabulary: Vocabulary, faults: Faults) -> list[_Fl
         faults.add("--model", f"harness {harnesses[0].name!r} uses no model", "leave it out, or name another --harness")
     if len(faults) > 0 and not (harnesses and (models or not speaking)):
         return []
-    return list(_crossed(harnesses, models))
+    arms = list(_crossed(harnesses, models))
+    if flags.unasked and not flags.models and not flags.harnesses:
+        harness = vocabulary.harness(_default_harness(vocabulary)[0])
+        arms.append(_FlagArm(harness.name, harness, {"harness": harness.name, **flags.unasked}))
+    return arms
 
 
 def _default_harness(vocabulary: Vocabulary) -> tuple[str]:

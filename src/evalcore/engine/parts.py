@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping
 
 from attrs import define, field
 
-from evalcore.contracts import Bridge, CheckedProvider, Closable, Harness, HarnessVersion, Provider, Transform
+from evalcore.contracts import (
+    Bridge,
+    CheckedProvider,
+    Closable,
+    Harness,
+    HarnessVersion,
+    PreparedProvider,
+    Provider,
+    Transform,
+)
 from evalcore.engine.arms import MODEL_AXES, Vocabulary
 from evalcore.engine.benchmarks import Benchmark
 from evalcore.engine.live import RoleModel
@@ -143,6 +152,16 @@ def check_providers(arms: tuple[Arm, ...], parts: Parts) -> None:
             faults.append(Fault(f"arm {arm.handle!r}", error.message, error.hint))
     if faults:
         raise ConfigError("models of the study cannot be called", faults=faults)
+
+
+async def prepare_providers(arms: tuple[Arm, ...], parts: Parts) -> None:
+    """Providers that must get ready do so before the first trial, each for each of its models once."""
+    done: set[str] = set()
+    for arm in arms:
+        provider: object = parts.provider(arm.model) if arm.model else None
+        if arm.model is not None and arm.model not in done and isinstance(provider, PreparedProvider):
+            done.add(arm.model)
+            await provider.prepare(arm.model.partition("/")[2], owned(arm, "provider", parts.registry))
 
 
 def owned(arm: Arm, owner: Owner, registry: Registry) -> dict[str, JSONValue]:

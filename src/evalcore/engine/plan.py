@@ -13,7 +13,15 @@ from attrs import field, frozen
 from evalcore.contracts import CheckedAdapter, Executes
 from evalcore.engine.arms import complete_arms
 from evalcore.engine.benchmarks import Benchmark, load_benchmark, selectors_of, with_oracle_note
-from evalcore.engine.parts import Parts, check_providers, check_transforms, close_all, make_cell, vocabulary
+from evalcore.engine.parts import (
+    Parts,
+    check_providers,
+    check_transforms,
+    close_all,
+    make_cell,
+    prepare_providers,
+    vocabulary,
+)
 from evalcore.engine.roles import check_roles, role_models
 from evalcore.engine.services import LocalServices
 from evalcore.engine.stamping import make_stamp
@@ -169,6 +177,7 @@ async def make_plan(
     _check_money(study, arms, prices)
     if to_run:
         check_providers(arms, parts)
+        await prepare_providers(arms, parts)
     benchmarks = [
         await load_benchmark(text, study, registry, services, arms[0]) for text in selectors_of(study, registry)
     ]

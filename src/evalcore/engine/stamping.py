@@ -14,7 +14,7 @@ from evalcore.engine.benchmarks import Benchmark, grading_digest
 from evalcore.engine.services import LocalServices
 from evalcore.plugins import Registry
 from evalcore.values.arm import Arm
-from evalcore.values.descriptors import GroupInfo, HarnessInfo
+from evalcore.values.descriptors import GroupInfo, HarnessInfo, ModelInfo
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.stamp import ArmStamp, GroupStamp, RunStamp
 from evalcore.values.study import Study
@@ -40,7 +40,7 @@ async def make_stamp(
         study=study.as_json(),
         seed=study.seed,
         repeats=study.repeats,
-        arms=tuple(_arm_stamp(a, *harnesses[a.harness]) for a in arms),
+        arms=tuple(_arm_stamp(a, *harnesses[a.harness], registry) for a in arms),
         benchmarks=tuple(b.stamp for b in benchmarks),
         grading=grading_digest(benchmarks),
         groups=_groups(study, registry),
@@ -65,8 +65,10 @@ def _json(value: object) -> JSONValue:
     return value if isinstance(value, dict) else {}
 
 
-def _arm_stamp(arm: Arm, info: HarnessInfo, _: Harness, version: HarnessVersion) -> ArmStamp:
-    return ArmStamp(arm, version.version, version.build, info.control, info.uses_model)
+def _arm_stamp(arm: Arm, info: HarnessInfo, _: Harness, version: HarnessVersion, registry: Registry) -> ArmStamp:
+    provider = registry.all(ModelInfo).get((arm.model or "").partition("/")[0])
+    note = provider.note if provider else ""
+    return ArmStamp(arm, version.version, version.build, info.control, info.uses_model, note)
 
 
 def base_of(stamp: RunStamp) -> Path:

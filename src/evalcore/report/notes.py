@@ -67,7 +67,7 @@ def of_cell(
     usage: Mapping[Role, RoleUsage],
 ) -> tuple[str, ...]:
     """Notes about one cell: `unseen` trials were planned and have no attempt; `repeated` attempts followed a result."""
-    texts = [CONTROL] if arm.control else []
+    texts = [CONTROL] if arm.control else [arm.model_note] if arm.model_note else []
     if split:
         texts.append(
             f"attempts of this configuration differ in provenance or isolation: these are {provenance}, isolation "

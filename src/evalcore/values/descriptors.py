@@ -92,6 +92,12 @@ class ModelInfo(Descriptor):
     keys: tuple[str, ...] = ()  # environment variables that hold its key
     gateway_axes: tuple[str, ...] = ()  # gateway-owned axes that it passes on
     axes: tuple[str, ...] = ()  # provider-owned axes that it takes
+    toolkits: tuple[str, ...] = ()  # must be set up before it runs
+    context_tokens: int | None = None  # of every one of its models, where that is one number
+    free: bool = False  # nobody bills its calls, and they leave this machine for nowhere: nothing is asked before
+    note: str = ""  # what must stand beside every number of its models
+    unasked: str = ""  # `provider/model` that runs beside the controls where no model is named and it is set up
+    unasked_axes: Mapping[str, JSONValue] = Factory(dict)  # with react, and these
 
 
 @frozen

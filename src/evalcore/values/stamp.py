@@ -28,6 +28,7 @@ class ArmStamp:
     harness_build: str = ""
     control: bool = False
     uses_model: bool = True
+    model_note: str = ""  # what must stand beside every number of the arm's model
 
 
 @frozen

@@ -80,6 +80,15 @@ class WireServer:
         self._doors["m", token] = door
         return door
 
+    def serve_done(self, over: Callable[[str | None], bool]) -> Door:
+        """Open an address at which a person says that a turn is over: `over` is given the answer. Once started."""
+        from evalcore.wires.http.done_door import DoneDoor
+
+        token, forget = self._token("d")
+        door = DoneDoor(f"{self._base}/d/{token}", forget, over)
+        self._doors["d", token] = door
+        return door
+
     async def close(self) -> None:
         """Close every door, and stop listening. Idempotent."""
         for door in tuple(self._doors.values()):
