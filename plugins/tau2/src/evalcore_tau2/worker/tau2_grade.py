@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from typing import Any
 
 MYPY = False
@@ -47,20 +48,37 @@ def grade(native: Upstream, params: JSONObject) -> JSONObject:
     kinds = native.evaluator.EvaluationType
     # ALL does the same in upstream's own code; a vendor's copy of an older one refuses a basis with assertions.
     kind = kinds.ALL_WITH_NL_ASSERTIONS if _has_basis(native, task) else kinds.ALL
-    with native.models.with_replies([response] if judged else []):
-        info = native.evaluator.evaluate_simulation(
-            simulation=simulation,
-            task=task,
-            evaluation_type=kind,
-            solo_mode=bool(params.get("solo")),
-            domain=str(params["domain"]),
-        )
+    try:
+        with native.models.with_replies([response] if judged else []):
+            info = native.evaluator.evaluate_simulation(
+                simulation=simulation,
+                task=task,
+                evaluation_type=kind,
+                solo_mode=bool(params.get("solo")),
+                domain=str(params["domain"]),
+            )
+    except Exception as error:
+        if not _in_assertion(error):
+            raise
+        name = type(error).__name__
+        note = {"raised": name, "message": ascii(str(error))[:2000]}
+        return {"reward": 0.0, "reward_info": note, "unjudged": False, "asked": 0, "answered": 0, "crash": name}
     reward_info = info.model_dump(mode="json")
     asked = len(task.evaluation_criteria.nl_assertions or ()) if judged else 0
     answered = len(info.nl_assertions or ()) if judged else 0
     if unjudged:
         reward_info["nl_assertions"] = None
-    return {"reward": info.reward, "reward_info": reward_info, "unjudged": unjudged, "asked": asked, "answered": answered}
+    counts = {"asked": asked, "answered": answered}
+    return {"reward": info.reward, "reward_info": reward_info, "unjudged": unjudged, "crash": None, **counts}
+
+
+def _in_assertion(error: BaseException) -> bool:
+    """Whether a check of the final state raised, which some do of a state that they do not expect: the agent's doing.
+
+    Natively that ends the simulation as an error of the infrastructure.
+    """
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_name == "run_env_assertion" for frame, _ in frames)
 
 
 def _simulation(native: Upstream, task: Any, raw: JSONObject) -> Any:
