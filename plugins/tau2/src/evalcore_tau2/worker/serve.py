@@ -30,7 +30,7 @@ else:
     from tau2_grade import grade, judge_request
     from tau2_upstream import REPLACED, Refused, Upstream
 
-CALL_S, STEP_S, GRADE_S = 10.0, 60.0, 120.0
+CALL_S, STEP_S, GRADE_S = 3.0, 30.0, 120.0
 """Processor time for one call (a millisecond usually), for the rest of a step, for a verdict."""
 
 CONFINEMENT = confine()
