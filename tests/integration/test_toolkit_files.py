@@ -28,7 +28,8 @@ WORKER = """
 import os, pathlib, loose
 def handlers():
     beside = pathlib.Path(loose.__file__).parent / "data" / "words.txt"
-    return {"read": lambda params: [loose.WORD, beside.read_text(), os.environ.get("DEMO_DATA"), os.environ.get("HIDDEN")]}
+    seen = [os.environ.get(name) for name in ("DEMO_DATA", "HIDDEN")]
+    return {"read": lambda params: [loose.WORD, beside.read_text(), *seen]}
 """
 FILES = {"loose.py": b"WORD = 'loose'\n", "data/words.txt": b"alpha"}
 
@@ -59,9 +60,7 @@ def spec(tmp_path: Path, shelf: str, monkeypatch: pytest.MonkeyPatch) -> Toolkit
     monkeypatch.setenv("EVALCORE_CACHE", str(tmp_path / "cache"))
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
     addresses = {name: f"{shelf}/{name}" for name in FILES}
-    return ToolkitSpec(
-        "loose", (), ">=3.10", "loose_pack.worker", digests, addresses=addresses, passes=("DEMO_DATA",)
-    )
+    return ToolkitSpec("loose", (), ">=3.10", "loose_pack.worker", digests, addresses=addresses, passes=("DEMO_DATA",))
 
 
 def build(spec: ToolkitSpec) -> Environment:

@@ -45,4 +45,6 @@ def toolkit(upstream: None) -> Environment:
 def own_code(toolkit: Environment) -> None:
     """For what the stand-in's older code does not have."""
     if toolkit.source == "requirement":
-        pytest.skip("the stand-in's older code does not have this; EVALCORE_TOOLKIT_TAU2 names a checkout of upstream's")
+        pytest.skip(
+            "the stand-in's older code does not have this; EVALCORE_TOOLKIT_TAU2 names a checkout of upstream's"
+        )

@@ -40,7 +40,7 @@ class Judges:
 
     async def complete(self, model: str, body: dict[str, Any], context: CallContext) -> dict[str, Any]:
         asked = body["messages"][-1]["content"].rpartition("expectedOutcomes:")[2]
-        outcomes: list[str] = eval(asked.strip(), {"__builtins__": {}})  # noqa: S307 - upstream writes a Python list
+        outcomes: list[str] = eval(asked.strip(), {"__builtins__": {}})  # upstream writes a Python list
         met = model == "yes"
         results = [{"expectedOutcome": o, "reasoning": "so it is", "metExpectation": met} for o in outcomes]
         text = {"yes": None, "no": None, "nothing": '{"results": []}', "prose": "I think so."}[model]

@@ -28,7 +28,11 @@ def expected(domain: str) -> dict[str, dict[str, Any]]:
 
 
 def scores(found: Trials, domain: str, arm: str) -> dict[str, float | None]:
-    return {t: x.verdict.score for (benchmark, handle, t), x in found.items() if (benchmark, handle) == (f"tau2-{domain}", arm)}
+    return {
+        t: x.verdict.score
+        for (benchmark, handle, t), x in found.items()
+        if (benchmark, handle) == (f"tau2-{domain}", arm)
+    }
 
 
 def check(found: Trials, domain: str, column: str, arm: str, wanted: dict[str, dict[str, Any]]) -> None:
@@ -85,7 +89,11 @@ class TestEverything:
     def test_tool_errors_on_the_way_are_those_expected(self, agreed: Trials) -> None:
         for domain in ("retail", "telecom"):
             wanted = expected(domain)
-            got = {t: x.simulation["errors"] for (b, arm, t), x in agreed.items() if (b, arm) == (f"tau2-{domain}", "oracle")}
+            got = {
+                t: x.simulation["errors"]
+                for (b, arm, t), x in agreed.items()
+                if (b, arm) == (f"tau2-{domain}", "oracle")
+            }
             assert got == {task: wanted[task]["oracle_tool_errors"] for task in got}
 
     def test_gold_solves_all_of_airline(self, agreed: Trials) -> None:

@@ -30,7 +30,9 @@ class Simulation:
         self.news = await self._session.request(method, params, SLOW_S)
         return self.news
 
-    async def call(self, name: str, arguments: Any, *others: str, content: str | None = None, more: bool = False) -> Any:
+    async def call(
+        self, name: str, arguments: Any, *others: str, content: str | None = None, more: bool = False
+    ) -> Any:
         """A call that opens a message with `others` to come, or with `more` goes on with the one that is open."""
         self._calls += 1
         message = None if more else {"content": content, "names": [name, *others]}
@@ -196,7 +198,10 @@ def test_the_user_is_asked_in_upstreams_words_and_hears_only_what_is_said() -> N
 
     first, heard, second, end = simulate(work)
     system, greeting = first["messages"]
-    assert "<scenario>" in system["content"] and greeting == {"role": "user", "content": "Hi! How can I help you today?"}
+    assert "<scenario>" in system["content"] and greeting == {
+        "role": "user",
+        "content": "Hi! How can I help you today?",
+    }
     assert (first["temperature"], first["seed"], "tools" in first) == (0.0, 7, False)
     assert heard == "I want to exchange two things."
     assert [m["content"] for m in second["messages"][1:]] == [greeting["content"], heard, "What is your name?"]
@@ -341,4 +346,8 @@ def test_a_judge_that_upstream_cannot_read_is_a_fault_and_no_verdict(said: str) 
 
 def test_a_judge_that_answers_nothing_passes_as_upstream_has_it_and_is_counted() -> None:
     graded = verdict(silent(), task="2", judge='{"results": []}')
-    assert (graded["reward_info"]["reward_breakdown"]["NL_ASSERTION"], graded["asked"] > 0, graded["answered"]) == (1.0, True, 0)
+    assert (graded["reward_info"]["reward_breakdown"]["NL_ASSERTION"], graded["asked"] > 0, graded["answered"]) == (
+        1.0,
+        True,
+        0,
+    )

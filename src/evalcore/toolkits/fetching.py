@@ -1,4 +1,4 @@
-"""Upstream files that no wheel brings: each fetched from its own address, and kept only if its digest is the pinned one."""
+"""Upstream files that no wheel brings: each from its own address, and kept only if its digest is the pinned one."""
 
 from __future__ import annotations
 

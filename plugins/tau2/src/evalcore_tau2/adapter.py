@@ -84,8 +84,9 @@ class Tau2Adapter:
     async def capture(self, trial: OpenTrial) -> Deliverable:
         """The whole simulation: every message, as upstream keeps them."""
         episode = next(e for e in trial.episodes if isinstance(e, Tau2Episode))
-        simulation = await episode.state()
-        return evolve(standard_deliverable(trial), data={"simulation": simulation})
+        left = standard_deliverable(trial)
+        simulation = await episode.simulation(malformed=any(call.raw is not None for call in left.calls))
+        return evolve(left, data={"simulation": simulation})
 
     async def collect(self, trial: OpenTrial) -> Evidence:
         """Nothing is left in an environment: the evaluator makes its state anew from the messages."""
@@ -114,6 +115,6 @@ def _history(task: Task) -> list[Message]:
 
 
 def _text(message: JSONObject) -> str:
-    calls = [c for c in cast("list[JSONObject]", message.get("tool_calls") or [])]
+    calls = cast("list[JSONObject]", message.get("tool_calls") or [])
     lines = [f"[called {call['name']}({exact_text(call['arguments'])})]" for call in calls]
     return "\n".join([*lines, str(message["content"])] if message.get("content") else lines)

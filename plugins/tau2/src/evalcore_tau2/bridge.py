@@ -100,7 +100,7 @@ class Tau2Episode:
         return self._tools
 
     async def call(self, name: str, arguments: JSONValue) -> ToolResult | InputRequired:
-        """Upstream's answer, its errors in its words. Raises LimitReached where upstream's limits end the simulation."""
+        """Upstream's answer, its errors in its words. Raises LimitReached where upstream's limits end it all."""
         if self._over is not None:
             return text_result(f"Error: the simulation is over ({self._over})", error=True)
         if not isinstance(arguments, dict):
@@ -138,24 +138,31 @@ class Tau2Episode:
         return UserTurn((Message("user", str(news["heard"])),)) if self._over is None else _end(self._over)
 
     async def state(self) -> JSONValue:
-        """The simulation as it stands; where the agent did not get to its end, how it ended counts as upstream's."""
+        """The simulation as it stands."""
+        return await self.simulation(malformed=False)
+
+    async def simulation(self, *, malformed: bool) -> JSONObject:
+        """The simulation as it stands, ended as the agent ended where upstream's rules did not end it.
+
+        `malformed` says that the tool wire refused calls, which therefore never came here.
+        """
         ended = self._trial.exit
         if self._solo and self._over is None and ended is not None and ended.claim in ("completed", "refused"):
             self._note(await _ask(self._session, "say", {"content": ended.answer or ""}, MOVE_S))
         crashed = ended is None or ended.claim == "crashed"
         reason = "agent_error" if crashed else "timeout"
         simulation = await _ask(self._session, "finish", {"reason": reason}, MOVE_S)
-        return {**simulation, "flags": self._flags(simulation)}
+        return {**simulation, "flags": self._flags(simulation, malformed)}
 
     async def close(self) -> None:
         """The worker forgets the session."""
         await self._stack.aclose()
 
-    def _flags(self, simulation: JSONObject) -> list[JSONValue]:
+    def _flags(self, simulation: JSONObject, malformed: bool) -> list[JSONValue]:
         flags: list[JSONValue] = []
         if self._listener.hidden and not self._trial.control:
             flags.append(SERIAL)
-        if self._malformed:
+        if self._malformed or malformed:
             flags.append("malformed_call")
         if simulation["failure"] is not None:
             flags.append("empty_message")

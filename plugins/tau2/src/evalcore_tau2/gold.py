@@ -1,4 +1,4 @@
-"""A task's reference actions as a playbook: who does what in which turn. The evaluator is never asked what it would like."""
+"""A task's reference actions as a playbook: who does what in which turn. The evaluator is never asked for its wish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upstream's tasks that are known to be wrong or disputed. Their verdicts stand; the trials carry the reason as a flag."""
+"""Upstream's tasks that are wrong or disputed. Their verdicts stand; the trials carry the reason as a flag."""
 
 from __future__ import annotations
 

@@ -14,37 +14,27 @@ REQUIREMENTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "addict",
         "2.4.0",
-        (
-            "sha256:249bb56bbfd3cdc2a004ea0ff4c2b6ddc84d53bc2194761636eb314d5cfa5dfc",
-        ),
+        ("sha256:249bb56bbfd3cdc2a004ea0ff4c2b6ddc84d53bc2194761636eb314d5cfa5dfc",),
     ),
     (
         "annotated-types",
         "0.8.0",
-        (
-            "sha256:f072f4d804ea359e4eaf198b1af7a8b0943881a87f31bb764f8bf219bb9419e0",
-        ),
+        ("sha256:f072f4d804ea359e4eaf198b1af7a8b0943881a87f31bb764f8bf219bb9419e0",),
     ),
     (
         "docstring-parser",
         "0.18.0",
-        (
-            "sha256:b3fcbed555c47d8479be0796ef7e19c2670d428d72e96da63f3a40122860374b",
-        ),
+        ("sha256:b3fcbed555c47d8479be0796ef7e19c2670d428d72e96da63f3a40122860374b",),
     ),
     (
         "loguru",
         "0.7.3",
-        (
-            "sha256:31a33c10c8e1e10422bfd431aeb5d351c7cf7fa671e3c4df004162264b28220c",
-        ),
+        ("sha256:31a33c10c8e1e10422bfd431aeb5d351c7cf7fa671e3c4df004162264b28220c",),
     ),
     (
         "pydantic",
         "2.14.4",
-        (
-            "sha256:653a2ad9f6d8858529c77c72717d0ea991d6c6837fe683246b2f4b2bbfc3fadc",
-        ),
+        ("sha256:653a2ad9f6d8858529c77c72717d0ea991d6c6837fe683246b2f4b2bbfc3fadc",),
     ),
     (
         "pydantic-core",
@@ -70,23 +60,17 @@ REQUIREMENTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "toml",
         "0.10.2",
-        (
-            "sha256:806143ae5bfb6a3c6e736a764057db0e6a0e05e338b5630894a5f779cabb4f9b",
-        ),
+        ("sha256:806143ae5bfb6a3c6e736a764057db0e6a0e05e338b5630894a5f779cabb4f9b",),
     ),
     (
         "typing-extensions",
         "4.16.0",
-        (
-            "sha256:481caa481374e813c1b176ada14e97f1f67a4539ce9cfeb3f350d78d6370c2e8",
-        ),
+        ("sha256:481caa481374e813c1b176ada14e97f1f67a4539ce9cfeb3f350d78d6370c2e8",),
     ),
     (
         "typing-inspection",
         "0.4.5",
-        (
-            "sha256:bc210535442b39e1bf2805e0c7a17dfd6a4ace760c84c7f7d16245d23a6b1c39",
-        ),
+        ("sha256:bc210535442b39e1bf2805e0c7a17dfd6a4ace760c84c7f7d16245d23a6b1c39",),
     ),
 )
 """Distribution, version, and the hashes of every acceptable wheel; to be installed without their dependencies."""

@@ -60,7 +60,11 @@ def tasks(params: JSONObject) -> JSONObject:
     if split not in splits:
         raise Refused(f"{domain} has no split {split!r}; it has {', '.join(splits)}")
     wanted = set(splits[split])
-    files = {name: digest for name, digest in native.files_loaded().items() if not name.startswith("domains/") or domain.removesuffix("-workflow") in name}
+    files = {
+        name: digest
+        for name, digest in native.files_loaded().items()
+        if not name.startswith("domains/") or domain.removesuffix("-workflow") in name
+    }
     return {"tasks": [task for task in every if task["id"] in wanted], "splits": list(splits), "files": files}
 
 
@@ -147,7 +151,9 @@ def stamp() -> JSONObject:
     for domain in ("retail", "airline", "telecom", "mock"):
         with contextlib.suppress(Refused):
             native.domain(domain)
-    own = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(Path(__file__).parent.glob("*.py"))}
+    own = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(Path(__file__).parent.glob("*.py"))
+    }
     return {
         "package": "tau2",
         "version": native.version(),

@@ -16,7 +16,15 @@ from collections.abc import Iterator
 MEMORY = 4 << 30  # bytes of address space; a worker with every domain open takes a tenth of it
 FILE = 64 << 20  # bytes of the largest file that it may write
 NEW_NETWORK, NEW_USER = 0x40000000, 0x10000000  # clone(2)
-DENIED = ("socket.connect", "socket.bind", "socket.sendto", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
+DENIED = (
+    "socket.connect",
+    "socket.bind",
+    "socket.sendto",
+    "subprocess.Popen",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+)
 
 
 class Endless(Exception):

@@ -58,7 +58,14 @@ class Dialogue:
     """One attempt's simulation. `script` holds the user model's replies of a control; None: they are asked for."""
 
     def __init__(
-        self, native: Upstream, domain: str, raw_task: JSONObject, *, solo: bool, seed: int, script: list[JSONObject] | None
+        self,
+        native: Upstream,
+        domain: str,
+        raw_task: JSONObject,
+        *,
+        solo: bool,
+        seed: int,
+        script: list[JSONObject] | None,
     ) -> None:
         self._native = native
         self.solo = solo
@@ -216,8 +223,8 @@ class Dialogue:
     def _check_termination(self) -> None:
         inner = self.orchestrator
         if hasattr(inner, "_check_termination"):
-            inner._check_termination()
-        elif inner.to_role.value != "environment" and inner.to_role.value != "env":  # the stand-in has it in its loop
+            inner._check_termination()  # noqa: SLF001 - what upstream's own loop calls after each step
+        elif inner.to_role.value != "env":  # the stand-in's older code has it within its loop
             reasons = self._native.simulations.TerminationReason
             if inner.step_count >= inner.max_steps:
                 inner.done, inner.termination_reason = True, reasons.MAX_STEPS

@@ -209,7 +209,9 @@ class Upstream:
         try:
             found = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError as error:
-            raise Refused(f"{path} cannot be read: {error.strerror}; TAU2_DATA_DIR names the folder above tau2/") from error
+            raise Refused(
+                f"{path} cannot be read: {error.strerror}; TAU2_DATA_DIR names the folder above tau2/"
+            ) from error
         if found != tau2_pins.DATA[name]:
             raise Refused(
                 f"{path} is not the file of τ²-bench {tau2_pins.VERSION}: sha256 {found}, "
@@ -280,5 +282,7 @@ def _data_folder(root: Path) -> Path:
     found = Path(named) if named else root.parent.parent / "data"
     if not (found / "tau2" / "domains").is_dir():
         where = f"TAU2_DATA_DIR={named}" if named else f"{found}"
-        raise Refused(f"{where} holds no tau2/domains: set TAU2_DATA_DIR to the folder `data` of τ²-bench {tau2_pins.VERSION}")
+        raise Refused(
+            f"{where} holds no tau2/domains: set TAU2_DATA_DIR to the folder `data` of τ²-bench {tau2_pins.VERSION}"
+        )
     return found
