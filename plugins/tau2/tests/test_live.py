@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evalcore.engine.store import read_attempts
 from evalcore.errors import ConfigError
 from evalcore_tau2.bridge import SERIAL
 from plugins.tau2.tests.rig import Trial, carry_out, run, study, trials
@@ -126,8 +127,10 @@ def test_a_user_that_says_nothing_is_no_result(tmp_path: Path) -> None:
     for name, text in (("agent", "Hello."), ("user", "")):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": text}) + "\n")
     what = study(("tau2-retail",), ARMS, tasks=("0",), judge="judges/yes", user="scripted/user.jsonl")
-    _, end = asyncio.run(carry_out(what, tmp_path))
+    asyncio.run(carry_out(what, tmp_path))
     assert trials(tmp_path / "r") == {}
+    voids = [a.void for a in read_attempts(tmp_path / "r")]
+    assert voids and all(void is not None and "tau2" in void.message for void in voids)
 
 
 def test_the_users_own_calls_are_the_environments_events(tmp_path: Path) -> None:
@@ -137,9 +140,7 @@ def test_the_users_own_calls_are_the_environments_events(tmp_path: Path) -> None
     first = next(
         iter(trials(run(study(("tau2-telecom",), {"noop": {"harness": "noop"}}, limit=1), tmp_path / "first")))
     )[2]
-    trial = play(
-        tmp_path, [{"text": "Restart it."}], user=(looks, tells, STOPS), task=first, benchmark="tau2-telecom"
-    )
+    trial = play(tmp_path, [{"text": "Restart it."}], user=(looks, tells, STOPS), task=first, benchmark="tau2-telecom")
     call, result = (next(trial.trace.events(kind)) for kind in ("env.call", "env.result"))
     assert (call["tool"], call["source"], call["arguments"]) == ("check_status_bar", "user", {})
     assert result["error"] is False and "Status Bar" in str(result["content"])

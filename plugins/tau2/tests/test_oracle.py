@@ -18,7 +18,9 @@ from tests.oracles import oracle_path
 pytestmark = pytest.mark.usefixtures("toolkit")
 
 FIRST = 6
-AIRLINE_NOOP: frozenset[str] = frozenset()
+AIRLINE_NOOP = frozenset(
+    map(str, (0, 1, 2, 4, 5, 6, 9, 10, 13, 26, 27, 28, 31, 34, 36, 38, 41, 43, 45, 46, 47, 48, 49))
+)
 """Ours: what doing nothing solves of airline. Its gold solves all 50."""
 
 
@@ -86,7 +88,9 @@ class TestEverything:
         check(denied, "retail", "oracle_if_judge_says_no", "oracle", expected("retail"))
         check(denied, "retail", "noop", "noop", expected("retail"))
 
+    @pytest.mark.usefixtures("own_code")
     def test_tool_errors_on_the_way_are_those_expected(self, agreed: Trials) -> None:
+        """The stand-in's retail tools refuse three calls of task 21 that upstream's accept."""
         for domain in ("retail", "telecom"):
             wanted = expected(domain)
             got = {

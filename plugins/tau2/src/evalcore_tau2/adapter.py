@@ -16,9 +16,9 @@ from evalcore.values.json import JSONObject, exact_text
 from evalcore.values.task import Assignment, BridgeSpec, Dataset, Gold, Message, Task
 from evalcore.values.trial import Deliverable, Evidence
 from evalcore_tau2.bridge import Tau2Episode
-from evalcore_tau2.gold import dialogue_of, solo_of
+from evalcore_tau2.gold import CRITERIA, dialogue_of, solo_of, whole
 from evalcore_tau2.known import flags_of
-from evalcore_tau2.requirements import VERSION
+from evalcore_tau2.worker.tau2_pins import VERSION
 
 LOAD_S: Final = 300.0  # telecom's tasks are 14 MB, read in a second
 
@@ -59,10 +59,11 @@ class Tau2Adapter:
 
     async def tasks(self) -> AsyncIterator[Task]:
         """The split's tasks, in the order of upstream's file."""
-        data: JSONObject = {"domain": self._domain, "solo": self._solo}
         for raw in cast("list[JSONObject]", (await self._tasks())["tasks"]):
             identifier = str(raw["id"])
-            yield Task(identifier, data, raw, flags=flags_of(self._domain, identifier))
+            shown = {name: value for name, value in raw.items() if name != CRITERIA}
+            data: JSONObject = {"domain": self._domain, "solo": self._solo, "task": shown}
+            yield Task(identifier, data, raw.get(CRITERIA), flags=flags_of(self._domain, identifier))
 
     async def assign(self, task: Task, arm: Arm) -> Assignment:
         """Upstream's prompt with the policy, and what was said before the agent's first turn."""
@@ -77,7 +78,7 @@ class Tau2Adapter:
         """What the agent is told and given: the same for all tasks, but for the ticket of a solo one."""
         if self._surface is None or self._solo:
             toolkit = await self._services.toolkit("tau2")
-            request: JSONObject = {"domain": self._domain, "solo": self._solo, "task": task.reference}
+            request: JSONObject = {"domain": self._domain, "solo": self._solo, "task": whole(task)}
             self._surface = cast(JSONObject, await toolkit.request("surface", request, LOAD_S))
         return self._surface
 
@@ -89,18 +90,20 @@ class Tau2Adapter:
         return evolve(left, data={"simulation": simulation})
 
     async def collect(self, trial: OpenTrial) -> Evidence:
-        """Nothing is left in an environment: the evaluator makes its state anew from the messages."""
-        return Evidence()
+        """The task as upstream has it, so that a run can be read without upstream's data.
+
+        Nothing else is left in an environment: the evaluator makes its state anew from the messages.
+        """
+        return Evidence({"task": whole(trial.task)})
 
     async def gold(self, task: Task) -> Gold | None:
         """The reference actions in turns; for a control's user its part of them."""
-        raw = cast(JSONObject, task.reference)
-        return solo_of(raw) if self._solo else dialogue_of(raw)
+        return solo_of(whole(task)) if self._solo else dialogue_of(whole(task))
 
 
 def _history(task: Task) -> list[Message]:
     """What a task says was said and done before, calls and results as text."""
-    state = cast(JSONObject, task.reference).get("initial_state")
+    state = whole(task).get("initial_state")
     history = state.get("message_history") if isinstance(state, dict) else None
     messages = [m for m in history if isinstance(m, dict)] if isinstance(history, list) else []
     said: list[Message] = []

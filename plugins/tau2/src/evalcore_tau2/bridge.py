@@ -21,7 +21,7 @@ from evalcore.errors import InfraError, LimitReached
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import BridgeSpec, GoldDialogue, Message, ToolSpec
 from evalcore.values.trial import HarnessExit
-from evalcore_tau2.gold import SILENT_USER
+from evalcore_tau2.gold import SILENT_USER, whole
 from evalcore_tau2.spoken import Listener
 
 OPEN_S, MOVE_S = 300.0, 300.0  # of a busy machine: the worker itself stops at a fifth of that in processor time
@@ -51,7 +51,7 @@ class Tau2Bridge:
             request: JSONObject = {
                 "domain": spec.config["domain"],
                 "solo": spec.config["solo"],
-                "task": trial.task.reference,
+                "task": whole(trial.task),
                 "seed": trial.seed % 2**31,
                 "script": _script(trial),
             }

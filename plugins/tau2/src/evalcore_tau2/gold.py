@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Final, cast
 
 from evalcore.values.json import JSONObject, JSONValue
-from evalcore.values.task import GoldDialogue
+from evalcore.values.task import GoldDialogue, Task
 
 STOP: Final = "###STOP###"
 SILENT_USER: Final[tuple[JSONObject, ...]] = ({"text": STOP},)
@@ -17,9 +17,18 @@ _DONE: Final = "Done."
 SOLO_STOP: Final = "done"
 
 
+CRITERIA: Final = "evaluation_criteria"
+
+
+def whole(task: Task) -> JSONObject:
+    """A task as it stands in upstream's file: what is assigned from, and what is graded by."""
+    shown = cast(JSONObject, task.data["task"])
+    return {**shown, CRITERIA: task.reference} if isinstance(task.reference, dict) else shown
+
+
 def actions_of(task: JSONObject) -> list[JSONObject]:
     """The reference actions, in their order."""
-    criteria = task.get("evaluation_criteria")
+    criteria = task.get(CRITERIA)
     actions = criteria.get("actions") if isinstance(criteria, dict) else None
     return [a for a in actions if isinstance(a, dict)] if isinstance(actions, list) else []
 
@@ -59,5 +68,5 @@ def _requestor(action: JSONObject) -> JSONValue:
 
 
 def _wanted_words(task: JSONObject) -> list[str]:
-    criteria = cast(JSONObject, task.get("evaluation_criteria") or {})
+    criteria = cast(JSONObject, task.get(CRITERIA) or {})
     return [str(words) for words in cast("list[JSONValue]", criteria.get("communicate_info") or [])]

@@ -6,11 +6,13 @@ from typing import Final, cast
 
 from evalcore.contracts import JudgeReplies, Services
 from evalcore.errors import GraderError, ToolkitError
+from evalcore.toolkits.faults import WorkerFault
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Task
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import Deliverable, Evidence, Outcome, Verdict
 from evalcore_tau2.bridge import without_fixed
+from evalcore_tau2.gold import whole
 
 GRADE_S: Final = 600.0  # a verdict takes a second; the worker itself stops at two minutes of processor time
 TOLERANCE: Final = 1e-6  # within which upstream calls a reward 1
@@ -31,19 +33,25 @@ class Tau2Grader:
         request: JSONObject = {
             "domain": task.data["domain"],
             "solo": task.data["solo"],
-            "task": task.reference,
+            "task": whole(task),
             "simulation": simulation,
         }
-        toolkit = await self._services.toolkit("tau2")
         reply: JSONObject | None = None
         if judge is not None:
-            wanted = await toolkit.request("wanted_judgement", request, GRADE_S)
+            wanted = await self._ask("wanted_judgement", request)
             if isinstance(wanted, dict):
                 reply = await judge.reply(without_fixed({"model": "judge", **wanted}, _model_of(judge)))
-        native = await toolkit.request("verdict", {**request, "judge": reply}, GRADE_S)
+        native = await self._ask("verdict", {**request, "judge": reply})
         if not isinstance(native, dict):
             raise GraderError("the tau2 toolkit sent no verdict")
         return _verdict(native, cast("list[str]", simulation.get("flags") or []))
+
+    async def _ask(self, method: str, request: JSONObject) -> JSONValue:
+        """The worker's answer. What it raises, upstream raised over this simulation: another one may be graded."""
+        try:
+            return await (await self._services.toolkit("tau2")).request(method, request, GRADE_S)
+        except WorkerFault as error:
+            raise GraderError(error.message, hint=error.text) from error
 
     async def stamp(self) -> JSONObject:
         """Which upstream code and data judge, and what was replaced in it."""

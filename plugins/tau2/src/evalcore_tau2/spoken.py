@@ -10,7 +10,7 @@ from attrs import define, frozen
 
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Call
-from evalcore.values.trace import TraceReader, assistant_message, calls_of_message
+from evalcore.values.trace import TraceReader, assistant_message, call_of, calls_of_message
 
 
 @frozen
@@ -47,10 +47,8 @@ def _anthropic(body: JSONObject) -> tuple[str, list[Call]]:
 def _responses(body: JSONObject) -> tuple[str, list[Call]]:
     items = body.get("output")
     texts = [_texts(item.get("content")) for item in _objects(items, "message")]
-    calls = [
-        {"function": {"name": i.get("name"), "arguments": i.get("arguments")}} for i in _objects(items, "function_call")
-    ]
-    return "".join(texts), calls_of_message({"tool_calls": list(calls)})
+    calls = [call_of({"function": item}) for item in _objects(items, "function_call")]
+    return "".join(texts), calls
 
 
 def _texts(parts: JSONValue) -> str:

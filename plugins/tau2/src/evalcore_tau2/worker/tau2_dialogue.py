@@ -26,16 +26,13 @@ def agent_class(native: Upstream, solo: bool) -> Any:
     """Upstream's agent, whose next message is the one that was put into `said`."""
     base = native.agents.LLMSoloAgent if solo else native.agents.LLMAgent
 
-    class RelayedAgent(base):  # type: ignore[misc]
-        said: Any = None
+    def generate_next_message(self: Any, _message: Any, state: Any) -> tuple[Any, Any]:
+        said, self.said = self.said, None
+        if solo and said.is_tool_call():
+            said = self._check_if_stop_toolcall(said)
+        return said, state
 
-        def generate_next_message(self, message: Any, state: Any) -> tuple[Any, Any]:
-            said, self.said = self.said, None
-            if solo and said.is_tool_call():
-                said = self._check_if_stop_toolcall(said)
-            return said, state
-
-    return RelayedAgent
+    return type("RelayedAgent", (base,), {"said": None, "generate_next_message": generate_next_message})
 
 
 def make_agent(native: Upstream, environment: Any, task: Any, solo: bool) -> Any:

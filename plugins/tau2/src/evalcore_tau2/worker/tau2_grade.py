@@ -39,8 +39,8 @@ def grade(native: Upstream, params: JSONObject) -> JSONObject:
     task = native.tasks.Task.model_validate(params["task"])
     simulation = _simulation(native, task, params["simulation"])
     judged = _is_judged(native, task) and simulation.termination_reason.value in GRADED
-    response = params.get("judge")
-    unjudged = judged and response is None
+    response: JSONObject = params.get("judge") or {}
+    unjudged = judged and not response
     if unjudged:  # what is asked is whether the rest of the reward has decided already
         response = _yes_to_all(task)
     if judged:

@@ -153,7 +153,7 @@ class Upstream:
         self._install()
         data_holders = [importlib.import_module("tau2.utils.utils"), importlib.import_module("tau2.utils")]
         for module in data_holders:  # the stand-in reads no variable: before a domain is imported it must be told
-            module.DATA_DIR = self.data
+            module.__dict__["DATA_DIR"] = self.data
         self.messages: Any = importlib.import_module("tau2.data_model.message")
         self.simulations: Any = importlib.import_module("tau2.data_model.simulation")
         self.orchestrator: Any = importlib.import_module("tau2.orchestrator.orchestrator")
@@ -176,9 +176,8 @@ class Upstream:
         sys.modules.update({"tau2": package, REGISTRY: registry, MODELS: self.models.module()})
         for name in ("caching", "caching.caching", "main"):
             sys.modules[f"{MODELS}.{name}"] = StandIn(f"{MODELS}.{name}")
-        from loguru import logger  # upstream's own dependency; by default it writes every step to standard error
-
-        logger.remove()
+        logging: Any = importlib.import_module("loguru")  # by default it writes every step to standard error
+        logging.logger.remove()
 
     # ── domains ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -270,8 +269,8 @@ def _package_folder() -> Path:
     root = Path(places[0])
     if missing := [name for name in IS_BENCH if not (root / name).is_file()]:
         raise Refused(
-            f"the package tau2 in {root.parent} is not τ²-bench, it has no {missing[0]}: on the package index that name "
-            "belongs to an unrelated project; name a checkout of sierra-research/tau2-bench in EVALCORE_TOOLKIT_TAU2"
+            f"the package tau2 in {root.parent} is not τ²-bench, it has no {missing[0]}: on the package index that "
+            "name belongs to an unrelated project; EVALCORE_TOOLKIT_TAU2 names a checkout of sierra-research/tau2-bench"
         )
     return root
 
