@@ -271,7 +271,11 @@ class Driver(Protocol):
 
 
 class Episode(Protocol):
-    """The state of one trial in an environment. Calls are serialised by the wire."""
+    """The state of one trial in an environment. Calls are serialised by the wire.
+
+    The wire itself answers calls of tools that are not on offer, unless the episode has a true `answers_unknown_tools`:
+    then they reach it as any other, for an environment whose own answer to them is part of the benchmark.
+    """
 
     def tools(self) -> Sequence[ToolSpec]: ...
     async def call(self, name: str, arguments: JSONValue) -> ToolResult | InputRequired: ...

@@ -27,6 +27,8 @@ async def fine(name: str, arguments: Any) -> Any:
 class Episode:
     """Answers as told, and notes what reached it."""
 
+    answers_unknown_tools = False
+
     def __init__(self, answers: Answers, *names: str) -> None:
         self._answers = answers
         self._names = names
@@ -101,6 +103,18 @@ def test_an_unknown_tool_is_told_so_and_never_reaches_the_environment(name: str)
     assert wire.episode.called == []
     assert wire.events("tool.call")[0]["tool"] == name
     assert wire.meter.tool_errors == 1
+
+
+def test_an_episode_that_answers_unknown_tools_gets_them_and_is_on_record() -> None:
+    async def missing(name: str, arguments: Any) -> Any:
+        return text_result(f"there is no {name}", error=True)
+
+    wire = Wire(missing)
+    wire.episode.answers_unknown_tools = True
+    result = asyncio.run(wire.tools.call("fly", {"to": "the moon"}))
+    assert (result.error, result.text) == (True, "there is no fly")
+    assert wire.episode.called == [("fly", {"to": "the moon"})]
+    assert (wire.meter.tool_calls, wire.meter.tool_errors) == (1, 1)
 
 
 def test_arguments_that_are_no_json_are_recorded_raw_and_never_reach_the_environment() -> None:

@@ -49,11 +49,14 @@ def test_a_requirement_that_pins_nothing_is_refused(fields: dict[str, Any]) -> N
         {"imports": ("os; print()",)},
         {"files": {"../x": "0" * 64}},
         {"files": {"x.py": "sha256:0"}},
+        {"addresses": {"x.py": "https://example.invalid/x.py"}},
+        {"files": {"x.py": "0" * 64}, "addresses": {"x.py": "file:///x.py"}},
+        {"passes": ("a b",)},
     ],
     ids=str,
 )
 def test_a_spec_that_cannot_be_meant_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"is no |not 'sha256|toolkit's name"):
+    with pytest.raises(ValueError, match=r"is no |not 'sha256|toolkit's name|no digest"):
         spec(**change)
 
 

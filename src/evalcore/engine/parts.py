@@ -205,4 +205,5 @@ def make_cell(
         price=price,
         roles=roles,
         role_limits={role: choice.limits for role, choice in study.roles.items()},
+        provenance="stand-in" if benchmark.stamp.grader_stamp.get("stand_in") is True else "live",
     )

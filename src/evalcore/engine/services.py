@@ -89,7 +89,8 @@ class LocalServices:
             if name not in self._toolkits:
                 spec = self.registry.get(ToolkitInfo, "toolkit", name).spec
                 environment = await ensure(spec, install=False)
-                self._toolkits[name] = Toolkit(spec, environment, workers=self._workers)
+                passed = {variable: os.environ[variable] for variable in spec.passes if variable in os.environ}
+                self._toolkits[name] = Toolkit(spec, environment, workers=self._workers, variables=passed)
             return self._toolkits[name]
 
     async def wire_server(self) -> WireServer:

@@ -22,6 +22,7 @@ from packaging.requirements import Requirement as AnyRequirement
 from evalcore.datasets.cache import cache_root, sha256_file
 from evalcore.datasets.lock import locked
 from evalcore.errors import ConfigError, ToolkitError
+from evalcore.toolkits.fetching import FETCHED, fetch_files
 from evalcore.toolkits.install import Progress, build, installed, python_of, site_packages
 from evalcore.toolkits.interpreters import Interpreter, find_interpreter, probe
 from evalcore.values.json import JSONObject, JSONValue
@@ -141,20 +142,26 @@ async def _checkout(wish: _Wish, folder: Path) -> Environment:
         if interpreter:
             return Environment(spec, "checkout", own, interpreter.version, None, str(folder), search, wish.setup)
     if spec.requirements:
-        below = await _virtual(wish, None)
+        below = await _virtual(wish, None, fetched=False)
         return attrs.evolve(below, source="checkout", origin=str(folder), search_path=search)
     found = await find_interpreter(spec, wish.environ)
     return Environment(spec, "checkout", found.path, found.version, None, str(folder), search, wish.setup)
 
 
-async def _virtual(wish: _Wish, requirement: str | None) -> Environment:
+async def _virtual(wish: _Wish, requirement: str | None, *, fetched: bool = True) -> Environment:
+    """An environment of ours: of the pinned packages and files, or with a requirement in the place of these.
+
+    With `fetched` False it holds the packages only, for a checkout that brings its own files.
+    """
     spec = wish.spec
     interpreter = await find_interpreter(spec, wish.environ)
-    digest = _digest(spec, interpreter, requirement)
+    fetched = fetched and bool(spec.addresses) and requirement is None
+    digest = _digest(spec, interpreter, requirement, fetched)
     folder = cache_root(wish.environ) / "toolkits" / f"{spec.name}-{digest[:12]}"
-    source: Source = "requirement" if requirement else "pinned"
+    source: Source = "requirement" if requirement or (spec.addresses and not fetched) else "pinned"
+    search = (folder / FETCHED,) if fetched else ()
     environment = Environment(
-        spec, source, python_of(folder), interpreter.version, folder, requirement, setup=wish.setup
+        spec, source, python_of(folder), interpreter.version, folder, requirement, search, setup=wish.setup
     )
     if _is_complete(folder):
         await asyncio.to_thread(environment.verify)
@@ -185,6 +192,8 @@ async def _build(wish: _Wish, environment: Environment, interpreter: Interpreter
                 progress=wish.progress,
                 environ=wish.environ,
             )
+            if environment.search_path:
+                await fetch_files(wish.spec, folder / FETCHED, wish.progress)
             await asyncio.to_thread(environment.verify)
             _write_marker(folder, {"digest": digest, "built": int(time.time()), **environment.stamp()})
         except BaseException:
@@ -211,15 +220,17 @@ def _write_marker(folder: Path, content: JSONObject) -> None:
     (folder / f"{_MARKER}.part").replace(folder / _MARKER)
 
 
-def _digest(spec: ToolkitSpec, interpreter: Interpreter, requirement: str | None) -> str:
+def _digest(spec: ToolkitSpec, interpreter: Interpreter, requirement: str | None, fetched: bool) -> str:
     """Over all that decides what the environment holds. `files` and `imports` only check it, `worker` lies outside."""
-    parts = {
+    parts: dict[str, object] = {
         "layout": _LAYOUT,
         "name": spec.name,
         "requirements": [[r.name, r.version, *sorted(r.hashes)] for r in spec.requirements],
         "replacement": requirement,
         "python": [interpreter.implementation, interpreter.version, interpreter.platform],
     }
+    if fetched:
+        parts["fetched"] = {name: spec.files[name] for name in sorted(spec.addresses)}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -12,6 +12,8 @@ _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+!_-]*")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ADDRESS = re.compile(r"https?://[^\s@]+")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -36,6 +38,12 @@ def _are_files(_: object, __: object, value: Mapping[str, str]) -> None:
             raise ValueError(f"{name!r} is no path inside site-packages")
         if not _DIGEST.fullmatch(digest):
             raise ValueError(f"{name}: a sha256 is 64 lower-case hexadecimal digits, not {digest!r}")
+
+
+def _are_variables(_: object, __: object, value: tuple[str, ...]) -> None:
+    for name in value:
+        if not _VARIABLE.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of an environment variable")
 
 
 # Typed, where the bare `tuple` and `dict` would leave a plugin's author with a type error for what is right.
@@ -75,7 +83,9 @@ class ToolkitSpec:
 
     `python` is a version range such as ">=3.10,<3.13"; `worker` the dotted path of the worker's module, which is found
     but never imported here; `files` maps upstream files, relative to site-packages, to their sha256; `imports` are
-    modules that must import once everything is installed.
+    modules that must import once everything is installed. `addresses` says where those of the `files` come from that no
+    wheel brings: they are fetched into the environment, next to what is installed. `passes` names the environment
+    variables of ours that the worker sees.
     """
 
     name: str = attrs.field(validator=_is_name)
@@ -84,6 +94,15 @@ class ToolkitSpec:
     worker: str = attrs.field(validator=_is_module)
     files: Mapping[str, str] = attrs.field(factory=dict, converter=_mapping, validator=_are_files, hash=False)
     imports: tuple[str, ...] = attrs.field(default=(), converter=_texts, validator=_are_modules)
+    addresses: Mapping[str, str] = attrs.field(factory=dict, converter=_mapping, hash=False)
+    passes: tuple[str, ...] = attrs.field(default=(), converter=_texts, validator=_are_variables)
+
+    def __attrs_post_init__(self) -> None:
+        for name, address in self.addresses.items():
+            if name not in self.files:
+                raise ValueError(f"{name} has an address and no digest: list it in `files` too")
+            if not _ADDRESS.fullmatch(address):
+                raise ValueError(f"{name}: {address!r} is no address of the web")
 
     @property
     def variable(self) -> str:

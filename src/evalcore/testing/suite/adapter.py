@@ -125,7 +125,7 @@ class AdapterConformance(Conformance):
         ids = [task.id for task in tasks]
         twice = [i for i, count in Counter(ids).items() if count > 1]
         assert not twice, f"ids that are there twice: {twice[:5]}"
-        odd = [i for i in ids if not i or not i.isprintable() or i != i.strip() or len(i) > 200]
+        odd = [i for i in ids if not i or not i.isprintable() or i != i.strip() or len(i) > 255]
         assert not odd, f"ids that no command line takes: {odd[:5]}"
 
     def test_loading_twice_gives_the_same_tasks(

@@ -1,0 +1,1 @@
+"""τ²-bench for evalcore: its environments, its orchestrator, its user simulator, its evaluator, unchanged."""

@@ -1,0 +1,188 @@
+"""A simulation as an episode: upstream's orchestrator in a worker, its agent on the two wires, its user on a third."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Final, cast
+
+from evalcore.contracts import (
+    End,
+    InputRequired,
+    OpenTrial,
+    Services,
+    ToolkitSession,
+    ToolResult,
+    UserTurn,
+    text_result,
+)
+from evalcore.errors import InfraError, LimitReached
+from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.task import BridgeSpec, GoldDialogue, Message, ToolSpec
+from evalcore.values.trial import HarnessExit
+from evalcore_tau2.gold import SILENT_USER, whole
+from evalcore_tau2.spoken import Listener
+
+OPEN_S, MOVE_S = 300.0, 300.0  # of a busy machine: the worker itself stops at a fifth of that in processor time
+LIMITS: Final = {"max_steps": ("steps", 200), "too_many_errors": ("tool_errors", 10)}
+SERIAL: Final = "fidelity: serial-calls"
+_FIXED_TEMPERATURE: Final = re.compile(r"(.*/)?(o\d|gpt-5)")  # upstream's client leaves the parameter out for these
+
+
+def without_fixed(body: JSONObject, model: str | None) -> JSONObject:
+    """A request of upstream's for another role's model, without what that model is known to refuse."""
+    if model is not None and _FIXED_TEMPERATURE.match(model):
+        return {k: v for k, v in body.items() if k != "temperature"}
+    return body
+
+
+class Tau2Bridge:
+    """Opens simulations."""
+
+    def __init__(self, services: Services, info: object = None) -> None:
+        self._services = services
+
+    async def open(self, spec: BridgeSpec, trial: OpenTrial) -> Tau2Episode:
+        """A fresh environment and user, up to the agent's first turn. Raises ToolkitError."""
+        toolkit = await self._services.toolkit("tau2")
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(toolkit.session())
+            request: JSONObject = {
+                "domain": spec.config["domain"],
+                "solo": spec.config["solo"],
+                "task": whole(trial.task),
+                "seed": trial.seed % 2**31,
+                "script": _script(trial),
+            }
+            first = await _ask(session, "open", request, OPEN_S)
+            return Tau2Episode(session, trial, spec.config, first, stack.pop_all())
+
+
+def _script(trial: OpenTrial) -> list[JSONValue] | None:
+    """What the user of a control does; None: its model is asked."""
+    if not trial.control:
+        return None
+    if isinstance(trial.gold, GoldDialogue) and trial.arm.harness != "noop":
+        return list(trial.gold.user)
+    return list(SILENT_USER)
+
+
+async def _ask(session: ToolkitSession, method: str, params: JSONObject, timeout_s: float) -> JSONObject:
+    answer = await session.request(method, params, timeout_s)
+    if not isinstance(answer, dict):
+        raise InfraError(f"the tau2 toolkit answered {method} with no object")
+    return answer
+
+
+class Tau2Episode:
+    """One simulation, and the driver of its dialogue."""
+
+    answers_unknown_tools = True  # upstream has an answer of its own to a tool that is not there, and counts it
+
+    def __init__(
+        self, session: ToolkitSession, trial: OpenTrial, config: JSONObject, first: JSONObject, stack: AsyncExitStack
+    ) -> None:
+        self._session = session
+        self._trial = trial
+        self._solo = bool(config["solo"])
+        self._tools = tuple(_tool(t) for t in cast("list[JSONObject]", config["tools"]))
+        self._news = first
+        self._stack = stack
+        self._listener = Listener()
+        self._calls = 0
+        self._malformed = 0
+        self._over: str | None = None
+        self._user_model = str(trial.arm.axes.get("user_model") or "") or None
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """The agent's tools, their schemas as upstream makes them."""
+        return self._tools
+
+    async def call(self, name: str, arguments: JSONValue) -> ToolResult | InputRequired:
+        """Upstream's answer, its errors in its words. Raises LimitReached where upstream's limits end it all."""
+        if self._over is not None:
+            return text_result(f"Error: the simulation is over ({self._over})", error=True)
+        if not isinstance(arguments, dict):
+            self._malformed += 1
+            return text_result("Error: the arguments are no JSON object", error=True)
+        self._calls += 1
+        heard = self._listener.opens(self._trial.recorder.reader(), name, arguments)
+        request: JSONObject = {"name": name, "arguments": arguments, "id": f"call_{self._calls}", "message": heard}
+        news = await _ask(self._session, "call", request, MOVE_S)
+        self._note(news)
+        if self._over in LIMITS:
+            raise LimitReached(*LIMITS[self._over])
+        result = news["result"]
+        if not isinstance(result, dict):
+            return text_result("The simulation has ended.")
+        return text_result(str(result["content"]), error=bool(result["error"]))
+
+    def driver(self) -> Tau2Episode | None:
+        """Itself; a solo agent has nobody to talk to."""
+        return None if self._solo else self
+
+    async def next(self, reply: HarnessExit | None) -> UserTurn | End:
+        """Upstream's steps up to the agent's next turn, its user's model asked where it wants to be."""
+        news = self._news
+        if reply is not None:
+            if reply.claim not in ("completed", "refused"):  # there is nothing that the user could have heard
+                return End(reply.claim)
+            news = await _ask(self._session, "say", {"content": reply.answer or ""}, MOVE_S)
+        while isinstance(body := news.get("ask"), dict):
+            self._note(news)
+            model = self._user_model
+            response = await self._trial.complete("user", without_fixed({"model": "user", **body}, model))
+            news = await _ask(self._session, "reply", {"response": response}, MOVE_S)
+        self._note(news)
+        return UserTurn((Message("user", str(news["heard"])),)) if self._over is None else _end(self._over)
+
+    async def state(self) -> JSONValue:
+        """The simulation as it stands."""
+        return await self.simulation(malformed=False)
+
+    async def simulation(self, *, malformed: bool) -> JSONObject:
+        """The simulation as it stands, ended as the agent ended where upstream's rules did not end it.
+
+        `malformed` says that the tool wire refused calls, which therefore never came here.
+        """
+        ended = self._trial.exit
+        if self._solo and self._over is None and ended is not None and ended.claim in ("completed", "refused"):
+            self._note(await _ask(self._session, "say", {"content": ended.answer or ""}, MOVE_S))
+        crashed = ended is None or ended.claim == "crashed"
+        reason = "agent_error" if crashed else "timeout"
+        simulation = await _ask(self._session, "finish", {"reason": reason}, MOVE_S)
+        return {**simulation, "flags": self._flags(simulation, malformed)}
+
+    async def close(self) -> None:
+        """The worker forgets the session."""
+        await self._stack.aclose()
+
+    def _flags(self, simulation: JSONObject, malformed: bool) -> list[JSONValue]:
+        flags: list[JSONValue] = []
+        if self._listener.hidden and not self._trial.control:
+            flags.append(SERIAL)
+        if self._malformed or malformed:
+            flags.append("malformed_call")
+        if simulation["failure"] is not None:
+            flags.append("empty_message")
+        return flags
+
+    def _note(self, news: JSONObject) -> None:
+        """Put on record what the simulated user did, and whether the simulation is over."""
+        self._over = str(news["end"]) if news.get("end") is not None else self._over
+        for event in cast("list[JSONObject]", news["events"]):
+            kind = "env.call" if "tool" in event else "env.result"
+            self._trial.recorder.record(kind, source="user", requestor="user", **event)
+
+
+def _end(reason: str) -> End:
+    if reason in LIMITS:
+        return End(reason, limit=LIMITS[reason][0])
+    if reason == "agent_error":
+        return End(reason, fault="the agent sent an empty message")
+    return End(reason)
+
+
+def _tool(value: JSONObject) -> ToolSpec:
+    return ToolSpec(str(value["name"]), str(value["description"]), cast(JSONObject, value["parameters"]))

@@ -1,0 +1,121 @@
+"""What a user who has other data, other code or nothing set up gets to read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+
+import attrs
+import pytest
+
+from evalcore.errors import ConfigError, ToolkitError
+from evalcore.hookspecs import ToolkitInfo
+from evalcore.toolkits.environment import Environment, ensure
+from evalcore_tau2.requirements import ADDRESSES, CODE, FILES
+from evalcore_tau2.worker import tau2_pins
+from plugins.tau2.tests.rig import carry_out, registry, study
+
+
+def start(folder: Path, benchmark: str = "tau2-retail") -> None:
+    asyncio.run(carry_out(study((benchmark,), limit=1), folder))
+
+
+@pytest.fixture
+def data(toolkit: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Upstream's data, in a copy that the test may spoil; telecom's 14 MB left out."""
+    origin = Path(os.environ["TAU2_DATA_DIR"]) / "tau2"
+    copy = tmp_path / "data" / "tau2"
+    shutil.copytree(origin, copy, ignore=shutil.ignore_patterns("telecom", "airline"))
+    monkeypatch.setenv("TAU2_DATA_DIR", str(tmp_path / "data"))
+    return copy
+
+
+@pytest.mark.parametrize("file", ["domains/retail/db.json", "domains/retail/tasks.json", "domains/retail/policy.md"])
+def test_a_changed_file_is_refused_by_name(data: Path, tmp_path: Path, file: str) -> None:
+    with (data / file).open("ab") as changed:
+        changed.write(b"\n")
+    with pytest.raises(ToolkitError) as refused:
+        start(tmp_path)
+    assert f"{data / file} is not the file of τ²-bench 1.0.1" in refused.value.message
+    assert tau2_pins.DATA[file] in str(refused.value.text if hasattr(refused.value, "text") else refused.value)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_changed_file_of_another_domain_disturbs_nobody(data: Path, tmp_path: Path) -> None:
+    with (data / "domains" / "retail" / "db.json").open("ab") as changed:
+        changed.write(b"\n")
+    start(tmp_path, "tau2-mock")
+    assert (tmp_path / "r").exists()
+
+
+def test_a_missing_domain_is_named_with_the_variable(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ToolkitError) as refused:
+        start(tmp_path, "tau2-airline")
+    assert "domains/airline" in refused.value.message
+    assert "TAU2_DATA_DIR" in str(getattr(refused.value, "text", ""))
+
+
+def test_a_folder_without_data_is_told_what_it_should_hold(
+    toolkit: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAU2_DATA_DIR", str(tmp_path))
+    with pytest.raises(ToolkitError, match=r"holds no tau2/domains: set TAU2_DATA_DIR"):
+        start(tmp_path)
+
+
+def test_the_unrelated_project_of_that_name_is_recognised(
+    toolkit: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the package index `tau2` is about magnetism."""
+    other = tmp_path / "other" / "tau2"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("raise SystemExit('this must not be imported')\n")
+    spec = registry().get(ToolkitInfo, "toolkit", "tau2").spec
+    (tmp_path / "other" / "tau2" / "config.py").touch()  # a name that both have
+    assert "tau2/config.py" in spec.files
+    monkeypatch.setenv("EVALCORE_TOOLKIT_TAU2", str(tmp_path / "other"))
+    asyncio.run(ensure(spec, install=True))
+    with pytest.raises(ToolkitError, match="is not τ²-bench") as refused:
+        start(tmp_path)
+    assert "unrelated project" in refused.value.message
+
+
+def test_without_the_toolkit_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALCORE_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(ToolkitError) as missing:
+        start(tmp_path)
+    assert missing.value.message == "toolkit tau2 is not set up here"
+    assert missing.value.hint is not None and "evalcore setup tau2" in missing.value.hint
+
+
+def test_what_cannot_be_fetched_names_the_way_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pinned source is upstream's repository; a machine that reaches only a package index needs something else."""
+    spec = registry().get(ToolkitInfo, "toolkit", "tau2").spec
+    nowhere = attrs.evolve(
+        spec, requirements=(), imports=(), addresses=dict.fromkeys(ADDRESSES, "http://127.0.0.1:9/x")
+    )
+    monkeypatch.setenv("EVALCORE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("EVALCORE_TOOLKIT_TAU2")
+    with pytest.raises(ToolkitError, match="cannot download") as offline:
+        asyncio.run(ensure(nowhere, install=True))
+    assert "EVALCORE_TOOLKIT_TAU2" in str(offline.value.hint)
+
+
+def test_every_file_has_an_address_in_the_tagged_source() -> None:
+    assert ADDRESSES.keys() == FILES.keys()
+    assert ADDRESSES["tau2/orchestrator/orchestrator.py"].endswith("/v1.0.1/src/tau2/orchestrator/orchestrator.py")
+    assert ADDRESSES["data/tau2/domains/retail/db.json"].endswith("/v1.0.1/data/tau2/domains/retail/db.json")
+
+
+@pytest.mark.usefixtures("own_code")
+def test_upstreams_own_code_is_the_pinned_one(toolkit: Environment) -> None:
+    """Where a checkout is at hand: the digests here are those of its files."""
+    assert {name: digest for name, digest in toolkit.files().items() if name in CODE} == CODE
+
+
+def test_a_split_that_is_not_there_is_told_what_there_is(toolkit: Environment, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as wrong:
+        start(tmp_path, "tau2-retail@hard")
+    assert "base, train, test" in str(wrong.value.faults[0])

@@ -1,0 +1,105 @@
+"""A run as upstream's results files: upstream's own loader reads them, and its metrics say what our scorecard says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalcore.engine.store import read_stamp
+from evalcore.errors import ConfigError
+from evalcore.hookspecs import RendererInfo
+from evalcore.report.load import load_report
+from evalcore.testing import toy
+from evalcore.toolkits.environment import Environment, worker_file
+from evalcore_tau2.export import Tau2Results
+from plugins.tau2.tests.rig import CONTROLS, registry, run, study
+from tests.oracles import oracle_path
+
+READ_BACK = Path(__file__).with_name("read_back.py")
+BROKEN = {
+    "order_id": "#W5918442",
+    "reason": "no longer needed",
+}  # a pending order: cancelling it spoils the final state
+
+
+def read_back(toolkit: Environment, file: Path) -> Any:
+    """What upstream makes of a file."""
+    environment = {
+        "PYTHONPATH": ":".join(map(str, toolkit.search_path)),
+        "TAU2_DATA_DIR": str(oracle_path("data", "tau2").parent),
+    }
+    argv = [str(toolkit.python), "-X", "utf8", str(READ_BACK), str(worker_file(toolkit.spec)), str(file)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def three_repeats(toolkit: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An agent that talks in some repeats, where nothing is to be done, and spoils the state in others."""
+    folder = tmp_path_factory.mktemp("repeats")
+    spoil = {"tool_calls": [{"name": "cancel_pending_order", "arguments": BROKEN}]}
+    replies = [
+        {"match": {"task": "10", "repeat": 2, "call": 1}, **spoil},
+        {"match": {"task": "12", "repeat": 1, "call": 1}, **spoil},
+        {"match": {"task": "12", "repeat": 3, "call": 1}, **spoil},
+        {"text": "That is all."},
+    ]
+    (folder / "agent.jsonl").write_text("".join(json.dumps(r) + "\n" for r in replies))
+    user = [{"match": {"call": 1}, "text": "Hello."}, {"text": "###STOP###"}]
+    (folder / "user.jsonl").write_text("".join(json.dumps(r) + "\n" for r in user))
+    arms = {"react": {"harness": "react", "model": "scripted/agent.jsonl"}}
+    what = study(
+        ("tau2-retail",), arms, tasks=("10", "12", "57", "1"), judge="judges/yes", user="scripted/user.jsonl", repeats=3
+    )
+    return run(what, folder)
+
+
+def test_pass_hat_k_is_upstreams_own(toolkit: Environment, three_repeats: Path, tmp_path: Path) -> None:
+    Tau2Results().render(three_repeats, tmp_path)
+    cell = next(c for c in load_report(three_repeats).cells if c.arm.arm.handle == "react")
+    theirs = read_back(toolkit, tmp_path / "react" / "tau2-retail" / "results.json")["pass_hat"]
+    ours = {str(k): cell.metrics[f"pass^{k}" if k > 1 else "pass@1"].value for k in (1, 2, 3)}
+    assert theirs == pytest.approx(ours, abs=1e-12)
+    # Task 10 in two of three, 12 in one, 57 in all, 1 in none.
+    assert theirs == pytest.approx({"1": 6 / 12, "2": (1 / 3 + 0 + 1 + 0) / 4, "3": 1 / 4}, abs=1e-12)
+
+
+def test_upstream_loads_every_simulation_and_gives_the_same_rewards_again(
+    toolkit: Environment, three_repeats: Path, tmp_path: Path
+) -> None:
+    written = Tau2Results().render(three_repeats, tmp_path)
+    results = tmp_path / "react" / "tau2-retail" / "results.json"
+    assert set(written) == {tmp_path / "evalcore.json", results}
+    theirs = read_back(toolkit, results)
+    assert len(theirs["rewards"]) == 12
+    assert theirs["again"] == theirs["rewards"]
+    assert theirs["policy"].startswith("# Retail agent policy")
+    about = json.loads((tmp_path / "evalcore.json").read_text())
+    assert about["run"] == read_stamp(three_repeats).run
+    assert about["arms"]["react"]["benchmarks"] == {"tau2-retail": {"simulations": 12, "left_out": 0}}
+
+
+def test_trials_that_wait_for_a_judge_are_left_out_and_counted(toolkit: Environment, tmp_path: Path) -> None:
+    path = run(study(("tau2-retail",), {"oracle": CONTROLS["oracle"]}, tasks=("1", "2")), tmp_path)
+    Tau2Results().render(path, tmp_path / "out")
+    about = json.loads((tmp_path / "out" / "evalcore.json").read_text())
+    assert about["arms"]["oracle"]["benchmarks"] == {"tau2-retail": {"simulations": 1, "left_out": 1}}
+
+
+def test_a_run_of_something_else_is_refused(tmp_path: Path) -> None:
+    from evalcore.plugins import PluginRef
+
+    found = registry()
+    found.add(PluginRef("toy", "toy", "1", "evalcore.testing.toy"), toy)
+    path = run(study(("toy-weather",), limit=1), tmp_path, found)
+    with pytest.raises(ConfigError, match="no τ²-bench benchmark"):
+        Tau2Results().render(path, tmp_path / "out")
+
+
+def test_it_is_registered() -> None:
+    assert registry().get(RendererInfo, "renderer", "tau2-results").factory == "evalcore_tau2.export:Tau2Results"
