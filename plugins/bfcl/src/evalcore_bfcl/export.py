@@ -28,7 +28,7 @@ from evalcore.values.json import JSONObject, JSONValue, loads
 from evalcore.values.stamp import RunStamp
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import RESULTS, Attempt, Grading
-from evalcore.values.usage import usage_from_chat
+from evalcore.values.usage import usage_of
 from evalcore_bfcl.grader import called_nothing_but
 from evalcore_bfcl.plugin import CATEGORIES, benchmark_name
 from evalcore_bfcl.worker import model_output
@@ -143,7 +143,7 @@ def _tokens(trace: TraceReader) -> JSONObject:
     """What the first model response used, where it said so. No latency: upstream's table cannot take a single one."""
     for event in trace.events("model.response"):
         if event["role"] == "agent" and isinstance(body := event["body"], dict):
-            usage = usage_from_chat(body)
+            usage = usage_of(body, event.get("dialect"))
             return {} if usage.unreported else {"input_token_count": usage.input, "output_token_count": usage.output}
     return {}
 
