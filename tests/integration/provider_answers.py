@@ -117,7 +117,7 @@ _BEGUN: Final[JSONObject] = {
     **MESSAGES,
     "content": [],
     "stop_reason": None,
-    "usage": {"input_tokens": 30, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 10, "output_tokens": 1},
+    "usage": {**MESSAGES["usage"], "output_tokens": 1},  # type: ignore[dict-item]
 }
 
 MESSAGES_STREAM: Final = Stream(

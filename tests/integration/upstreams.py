@@ -184,9 +184,10 @@ async def wired(
     made, wires = provider(name), WireServer()
     recorder, meter = AttemptRecorder(SystemClock()), Meter(RunBudget(None))
     meter.bind(limits or Limits(), {})
+    asking, key = Upstream(name, made, SystemClock(), Random(0)), TrialKey("b", "t", "arm", 1)
     channel = MemoryChannel(
-        "agent", f"{name}/served-name", Upstream(name, made, SystemClock(), Random(0)), parameters or {}, recorder, meter,
-        TrialKey("b", "t", "arm", 1), 1, 0, {"base_url": server.url, **(settings or {})},
+        "agent", f"{name}/served-name", asking, parameters or {}, recorder, meter, key, 1, 0,
+        {"base_url": server.url, **(settings or {})},
     )  # fmt: skip
     door = await wires.serve_channel(channel, recorder)
     try:
