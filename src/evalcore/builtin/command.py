@@ -162,7 +162,7 @@ def _environment(agent: Agent, own: Path, values: Mapping[str, str]) -> dict[str
         wires |= {
             "OPENAI_BASE_URL": values["model_url"],
             "OPENAI_API_KEY": DUMMY,
-            # A dialect that the wire does not speak is refused there. Left unset, a client would go to the provider.
+            # The wire speaks either's dialect. Left unset, a client would go to the provider.
             "ANTHROPIC_BASE_URL": values["model_root"],
             "ANTHROPIC_API_KEY": DUMMY,
         }
