@@ -440,6 +440,16 @@ class Executes(Protocol):
     def commands(self, options: Mapping[str, JSONValue]) -> Sequence[Sequence[str]]: ...
 
 
+@runtime_checkable
+class Varying(Protocol):
+    """A harness whose arms say what of their requests varies from run to run: `date`, `uuid`.
+
+    Raises ConfigError for an arm that cannot be replayed at all.
+    """
+
+    def varies(self, options: Mapping[str, JSONValue]) -> Sequence[str]: ...
+
+
 class Transform(Protocol):
     """Changes an assignment for an axis value; runs before the episode is opened."""
 

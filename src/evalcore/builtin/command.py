@@ -81,6 +81,10 @@ class CommandHarness:
         said = (done.stdout.strip() or done.stderr.strip()).decode(errors="replace").splitlines()
         return said[0][:200] if said else ""
 
+    def varies(self, options: Mapping[str, JSONValue]) -> Sequence[str]:
+        """What its file says."""
+        return self._agent(options)[0].varies
+
     async def run(self, job: Job) -> HarnessExit:
         """One task, from the prompt to the answer. Raises ConfigError for a file or program that cannot be used."""
         agent, path = self._agent(job.options)

@@ -58,7 +58,7 @@ class Manner:
 def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
     """What the run would do and could use at most, as lines."""
     most = plan.projection()
-    dear = costly(plan.arms, plan.study, registry, plan.role_models())
+    dear = [] if plan.parts.offline else costly(plan.arms, plan.study, registry, plan.role_models())
     tasks = " + ".join(f"{b.selector} ({plural(len(b.tasks), 'task')})" for b in plan.benchmarks)
     arms = plural(len(plan.arms), "configuration")
     repeats = f" × {plan.study.repeats}" if plan.study.repeats > 1 else ""

@@ -56,7 +56,7 @@ def resume(
     stamp = read_stamp(path)
     missing = _missing(path, stamp, refill=only_errors)
     manner.tell(f"{path}: {_at_most(missing)}")
-    if missing:
+    if missing and not (stamp.replay and not stamp.replay["record_missing"]):
         arms = [a.arm for a in stamp.arms]
         ask(costly(arms, engine.study_of(stamp), session.registry(), _others(stamp)), manner)
     options_ = evolve(run_options(path, manner, _counts(path, stamp)), budget_usd=budget_usd)

@@ -10,6 +10,7 @@ from evalcore.contracts import Bridge, CheckedProvider, Closable, Harness, Harne
 from evalcore.engine.arms import MODEL_AXES, Vocabulary
 from evalcore.engine.benchmarks import Benchmark
 from evalcore.engine.live import RoleModel
+from evalcore.engine.replay import Recordings, varying
 from evalcore.engine.services import LocalServices
 from evalcore.engine.trial import Cell
 from evalcore.errors import ConfigError, Fault
@@ -34,6 +35,12 @@ class Parts:
     upstreams: dict[tuple[str, str], Upstream] = field(factory=dict)  # by provider and address
     harnesses: dict[str, tuple[HarnessInfo, Harness, HarnessVersion]] = field(factory=dict)
     made: dict[str, Transform] = field(factory=dict)
+    recordings: Recordings | None = None  # where models' answers come from, in a replay
+
+    @property
+    def offline(self) -> bool:
+        """Whether no provider will be asked anything."""
+        return self.recordings is not None and not self.recordings.replay.record_missing
 
     async def harness(self, name: str) -> tuple[HarnessInfo, Harness, HarnessVersion]:
         """A harness, probed once."""
@@ -79,6 +86,8 @@ class Parts:
 
     async def close(self) -> None:
         """Close what was made, last made kinds first; benchmarks are closed by their plan."""
+        if self.recordings is not None:
+            self.recordings.close()
         made: list[object] = [*self.made.values(), *(h for _, h, _ in self.harnesses.values())]
         await close_all([*made, *self.bridges.values(), *self.providers.values()])
 
@@ -133,7 +142,7 @@ def check_transforms(arms: tuple[Arm, ...], registry: Registry) -> None:
 def check_providers(arms: tuple[Arm, ...], parts: Parts) -> None:
     """Providers that can tell before the first trial that they could not serve an arm are asked, all of them."""
     faults: list[Fault] = []
-    for arm in arms:
+    for arm in () if parts.offline else arms:
         provider: object = parts.provider(arm.model) if arm.model else None
         if arm.model is None or not isinstance(provider, CheckedProvider):
             continue
@@ -167,7 +176,8 @@ def make_cell(
     roles: Mapping[Role, RoleModel],
 ) -> Cell:
     """The parts of one benchmark × arm."""
-    settings = owned(arm, "provider", parts.registry)
+    settings, options = owned(arm, "provider", parts.registry), owned(arm, "harness", parts.registry)
+    replayed = parts.recordings is not None and arm.model is not None
     return Cell(
         benchmark=benchmark.selector,
         adapter=benchmark.adapter,
@@ -176,7 +186,7 @@ def make_cell(
         harness=harness,
         upstream=parts.upstream(arm.model, settings) if arm.model else None,
         bridges=Bridges(parts),
-        options=owned(arm, "harness", parts.registry),
+        options=options,
         parameters=owned(arm, "gateway", parts.registry),
         limits=study.limits,
         control=info.control,
@@ -186,4 +196,7 @@ def make_cell(
         price=price,
         roles=roles,
         role_limits={role: choice.limits for role, choice in study.roles.items()},
+        provenance="replayed" if replayed else "live",
+        recordings=parts.recordings,
+        varies=varying(info, harness, options) if replayed else (),
     )

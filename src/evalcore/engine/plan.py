@@ -6,14 +6,15 @@ Nothing is spent here: tasks are loaded, harnesses probed, graders stamped, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from evalcore.contracts import CheckedAdapter, Executes
 from evalcore.engine.arms import complete_arms
 from evalcore.engine.benchmarks import Benchmark, load_benchmark, selectors_of, with_oracle_note
 from evalcore.engine.parts import Parts, check_providers, check_transforms, close_all, make_cell, vocabulary
+from evalcore.engine.replay import Recordings, Replay
 from evalcore.engine.roles import check_roles, role_models
 from evalcore.engine.services import LocalServices
 from evalcore.engine.stamping import make_stamp
@@ -130,13 +131,14 @@ async def make_plan(
     *,
     to_run: bool = True,
     prices: PriceList | None = None,
+    replay: Replay | None = None,
 ) -> Plan:
     """Load, check and stamp everything that the study names. Raises ConfigError, ToolkitError.
 
     Without `to_run`, no agent will: then nobody asks for a provider's key. `prices` are those of today, unless given.
     """
     prices = prices or PriceList.of(os.environ, services.clock.now())
-    parts = Parts(registry, services)
+    parts = Parts(registry, services, recordings=Recordings(replay) if replay else None)
     arms = complete_arms(study, vocabulary(registry), base=services.base, content=parts.content)
     check_transforms(arms, registry)
     harnesses = {name: await parts.harness(name) for name in dict.fromkeys(a.harness for a in arms)}
@@ -170,8 +172,33 @@ async def make_plan(
     if not cells:
         raise ConfigError("nothing to run", hint=notes[0] if notes else None)
     _check_roles_money(study, cells, prices)
+    plan_notes = _missing(study, benchmarks, cells, parts.recordings) if parts.recordings else []
     stamp = await make_stamp(study, run, arms, harnesses, benchmarks, registry, services, prices.as_json())
-    return Plan(study, stamp, tuple(benchmarks), arms, cells, parts, tuple(notes))
+    if replay is not None:
+        stamp = evolve(stamp, replay=replay.as_json())
+    return Plan(study, stamp, tuple(benchmarks), arms, cells, parts, (*notes, *plan_notes))
+
+
+def _missing(
+    study: Study, benchmarks: Sequence[Benchmark], cells: Mapping[tuple[str, str], Cell], recordings: Recordings
+) -> list[str]:
+    """A note of how many trials have no recording. Raises ConfigError if none has one."""
+    keys = [
+        (TrialKey(b.selector, task.id, cell.arm.digest, repeat), cell.arm)
+        for b in benchmarks
+        for cell in cells.values()
+        if cell.benchmark == b.selector and cell.upstream is not None
+        for task in b.tasks
+        for repeat in range(1, study.repeats + 1)
+    ]
+    missing = sum(not recordings.has(key, arm) for key, arm in keys)
+    if keys and missing == len(keys):
+        raise ConfigError(
+            f"run {recordings.run} holds no recording of any of these trials",
+            hint="a trial is known by its benchmark, task, configuration and repeat: `evalcore show RUN` lists them",
+        )
+    then = "the model is asked" if recordings.replay.record_missing else "they will be void: `--record-missing` asks"
+    return [f"{missing:,} of {len(keys):,} trials have no recording: {then}"] if missing else []
 
 
 def _price(arm: Arm, prices: PriceList) -> ModelPrice | None:

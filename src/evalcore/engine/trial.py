@@ -26,7 +26,8 @@ from evalcore.contracts import (
 from evalcore.engine.dialogue import converse, driver_of
 from evalcore.engine.fault import as_infra, decide, void_of
 from evalcore.engine.judging import Judge
-from evalcore.engine.live import LiveTrial, RoleModel, channel_of
+from evalcore.engine.live import LiveTrial, RoleModel
+from evalcore.engine.replay import Recordings
 from evalcore.errors import AgentError, EvalcoreError, InfraError
 from evalcore.process.bounded import HungError, bounded
 from evalcore.values.arm import Arm
@@ -87,6 +88,8 @@ class Cell:
     roles: Mapping[Role, RoleModel] = Factory(dict)  # who speaks for the roles other than the agent's
     role_limits: Mapping[Role, Limits] = Factory(dict)  # the study's
     provenance: Provenance = "live"
+    recordings: Recordings | None = None  # where models' answers come from, in a replay
+    varies: tuple[str, ...] = ()  # what of the requests varies from run to run
 
 
 @frozen
@@ -173,6 +176,8 @@ async def _line(
     trial = LiveTrial(
         key, number, task, cell.arm, assignment, limits, recorder, meter, seed, cell.control, cell.roles, required
     )
+    if cell.recordings is not None:
+        trial.tape = cell.recordings.tape(key, cell.arm, cell.varies)
     _record_start(trial)
     try:
         if cell.control:
@@ -257,7 +262,7 @@ def _refuse_collisions(wires: Sequence[RecordedTools]) -> None:
 
 async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[RecordedTools, ...]) -> Exit | Void:
     """Let the harness work, within the trial's time, and decide how it ended."""
-    channel = _channel(cell, trial, meter)
+    channel = _channel(cell, trial)
     driver = driver_of(trial.episodes)
     job = Job(
         messages=trial.assignment.messages,
@@ -343,11 +348,11 @@ async def _finished(task: asyncio.Future[HarnessExit], trial: LiveTrial, meter: 
         raise
 
 
-def _channel(cell: Cell, trial: LiveTrial, meter: Meter) -> MemoryChannel | None:
+def _channel(cell: Cell, trial: LiveTrial) -> MemoryChannel | None:
     if cell.upstream is None or cell.arm.model is None:
         return None
     served = RoleModel(cell.arm.model, cell.upstream, cell.parameters, cell.settings, cell.price)
-    return channel_of("agent", served, trial.recorder, meter, trial.key, trial.attempt, trial.seed)
+    return trial.channel("agent", served)
 
 
 def _record_exit(recorder: AttemptRecorder, claim: HarnessExit | None, outcome: Exit | Void) -> None:

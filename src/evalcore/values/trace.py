@@ -9,6 +9,8 @@ model.request   role, call, `add` (messages), `rest` (all other fields); with `b
 model.retry     role, call, kind, message, wait_s: a try failed, and another follows after that wait
 model.paused    role, call, message, wait_s: the call was held back that long, with all others to this provider
 model.response  role, call, body, wall_s; `disbelieved` names numbers of its usage that cannot be, and are not summed
+model.replayed  role, call, then, source: the answer is that of call `then` of a recorded attempt
+model.diverged  role, call, what, at, difference: the request is not on the tape; `at` is the message, if it is one
 model.error     role, call, kind, message
 tool.call       call, tool, arguments (or `raw`, where they were no JSON), bridge
 tool.result     call, error, content (and `structured`), wall_s, queue_s

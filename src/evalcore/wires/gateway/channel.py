@@ -14,7 +14,7 @@ from typing import Final
 from attrs import define, evolve
 
 from evalcore.contracts import CallContext, StreamingProvider, TokenCounter
-from evalcore.errors import AgentError, ConfigError, FatalInfraError, InfraError
+from evalcore.errors import AgentError, ConfigError, FatalInfraError, InfraError, ReplayError
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Role
 from evalcore.values.trial import TrialKey
@@ -23,6 +23,7 @@ from evalcore.wires.gateway.dialects import CHAT
 from evalcore.wires.gateway.dialects.translate import SPOKEN, StreamRelay, translate_request, translate_response
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.refused import RefusedRequest
+from evalcore.wires.gateway.tape import Answer, Tape
 from evalcore.wires.gateway.transcript import Transcript
 from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.meter import Meter, text_of
@@ -41,6 +42,7 @@ class _Call:
     spoken: str
     began: float
     reserved: float = 0.0
+    replayed: bool = False
     body: JSONObject | None = None  # the provider's; None: refused before it got there
     usage: Usage | None = None  # once it is known
     first_s: float | None = None  # until the first event of a stream
@@ -69,6 +71,7 @@ class MemoryChannel:
         seed: int,
         settings: Mapping[str, JSONValue] | None = None,
         price: ModelPrice | None = None,
+        tape: Tape | None = None,
     ) -> None:
         self.role = role
         self.model = model
@@ -82,20 +85,26 @@ class MemoryChannel:
         self._key, self._attempt, self._seed = key, attempt, seed
         self._settings = settings or {}
         self._price = price  # None: not known
+        self._tape = tape  # where answers come from in a replay
         self._calls = 0
         self._transcript = Transcript(role, recorder)
         self._applied: JSONObject = {"applied": dict(self.parameters)} if self.parameters else {}
 
     @property
     def streams(self) -> bool:
-        """Whether the provider gives its answers in pieces."""
-        return isinstance(self._upstream.provider, StreamingProvider)
+        """Whether the provider gives its answers in pieces. A tape gives them whole."""
+        return self._tape is None and isinstance(self._upstream.provider, StreamingProvider)
 
     async def complete(self, body: JSONObject, dialect: str = CHAT) -> JSONObject:
         """Answer one request. Raises LimitReached, AgentError for a bad request, InfraError for the provider."""
-        call = self._begin(body, dialect)
+        known = None if self._tape is None else self._tape.answer(self.role, body)
+        call = self._begin(body, dialect, replayed=known is not None)
         try:
             asked = self._prepared(call, body)
+            if known is not None:
+                return self._replayed(known, call)
+            if self._tape is not None:
+                self._diverge(self._tape, body, call)
             response = await self._ask(asked, call)
             return self._answered(call, response, self._told(call, response))
         finally:
@@ -141,12 +150,13 @@ class MemoryChannel:
 
     # ── one call, step by step ───────────────────────────────────────────────────────────────────────────────────────
 
-    def _begin(self, body: JSONObject, dialect: str) -> _Call:
-        """Check the limits. From here on the call counts, whatever becomes of it."""
-        reserved = self._meter.begin_model_call(self.role, *self._foreseen(body))
+    def _begin(self, body: JSONObject, dialect: str, *, replayed: bool = False) -> _Call:
+        """Check the limits. From here on the call counts, whatever becomes of it. One from a tape costs nothing."""
+        foreseen = (0.0, True) if replayed else self._foreseen(body)
+        reserved = self._meter.begin_model_call(self.role, *foreseen)
         self._calls += 1
         spoken = dialect if dialect in self._spoken else self._spoken[0]
-        return _Call(self._calls, dialect, spoken, self._recorder.elapsed(), reserved)
+        return _Call(self._calls, dialect, spoken, self._recorder.elapsed(), reserved, replayed)
 
     def _prepared(self, call: _Call, body: JSONObject) -> JSONObject:
         """The provider's body; the agent's is recorded. Raises RefusedRequest for what cannot be translated."""
@@ -224,7 +234,29 @@ class MemoryChannel:
 
     def _end(self, call: _Call) -> None:
         elapsed = self._recorder.elapsed() - call.began
-        self._meter.end_model_call(self.role, call.reserved, call.usage, elapsed)
+        self._meter.end_model_call(self.role, call.reserved, call.usage, elapsed, paid=not call.replayed)
+
+    def _replayed(self, known: Answer, call: _Call) -> JSONObject:
+        """What was answered then, with what the provider said of its usage."""
+        assert self._tape is not None
+        self._recorder.record(
+            "model.replayed", role=self.role, call=call.number, then=known.call, source=self._tape.source
+        )
+        if known.body is None:
+            refused = RefusedRequest(known.refusal or "")
+            self._note_error(call, refused)
+            raise refused
+        own = known.body if known.usage is None else {**known.body, "usage": known.usage}
+        return self._answered(call, own, known.body)
+
+    def _diverge(self, tape: Tape, body: JSONObject, call: _Call) -> None:
+        """Tell where the request leaves the tape. Raises ReplayError unless the model may be asked instead."""
+        found = tape.divergence(self.role, call.number, body)
+        fields: JSONObject = {"what": found.what, "at": found.at, "difference": found.difference}
+        self._recorder.record("model.diverged", role=self.role, call=call.number, **fields)
+        if not tape.record_missing:
+            text = f"call {call.number} of the role {self.role} is not on the tape ({tape.source}): {found.what}"
+            raise self._meter.fail(ReplayError(text), "replay")
 
     def _told(self, call: _Call, response: JSONObject) -> JSONObject:
         return translate_response(response, call.spoken, call.dialect) if call.translated else response
