@@ -76,7 +76,7 @@ def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
 
 
 def _models(plan: Plan, most: Projection) -> str:
-    models = sorted({cell.arm.model for cell in plan.cells.values() if cell.arm.model} | set(plan.role_models()))
+    models = sorted({cell.arm.model for cell in plan.every_cell() if cell.arm.model} | set(plan.role_models()))
     return f"{', '.join(models)}, in {plural(most.model_trials, 'trial')}" if models else "none is called"
 
 

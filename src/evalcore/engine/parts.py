@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from evalcore.contracts import Bridge, CheckedProvider, Closable, Harness, HarnessVersion, Provider, Transform
 from evalcore.engine.arms import MODEL_AXES, Vocabulary
@@ -22,6 +22,7 @@ from evalcore.values.study import Study
 from evalcore.values.task import Role
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.upstream import Upstream
+from evalcore.wires.injection import Injector
 
 
 @define
@@ -32,7 +33,8 @@ class Parts:
     services: LocalServices
     bridges: dict[str, Bridge] = field(factory=dict)
     providers: dict[str, Provider] = field(factory=dict)
-    upstreams: dict[tuple[str, str], Upstream] = field(factory=dict)  # by provider and address
+    upstreams: dict[tuple[str, str, bool], Upstream] = field(factory=dict)  # by provider, address, and with faults?
+    injector: Injector | None = None  # of the study's faults
     harnesses: dict[str, tuple[HarnessInfo, Harness, HarnessVersion]] = field(factory=dict)
     made: dict[str, Transform] = field(factory=dict)
     recordings: Recordings | None = None  # where models' answers come from, in a replay
@@ -58,13 +60,18 @@ class Parts:
             self.providers[name] = self.registry.factory(info)(self.services, info)
         return self.providers[name]
 
-    def upstream(self, model: str, settings: Mapping[str, JSONValue]) -> Upstream:
-        """What every trial's calls to that model's provider go through; another address is another one."""
+    def upstream(self, model: str, settings: Mapping[str, JSONValue], *, faults: bool = False) -> Upstream:
+        """What every trial's calls to that model's provider go through; another address is another one.
+
+        One with faults is another one too: what is done on purpose shall not slow the others down.
+        """
         name, address = model.partition("/")[0], str(settings.get("base_url") or "")
-        if (name, address) not in self.upstreams:
-            services = self.services
-            self.upstreams[name, address] = Upstream(name, self.provider(model), services.clock, services.random)
-        return self.upstreams[name, address]
+        key = name, address, faults
+        if key not in self.upstreams:
+            provider, services = self.provider(model), self.services
+            injector = self.injector if faults else None
+            self.upstreams[key] = Upstream(name, provider, services.clock, services.random, injector)
+        return self.upstreams[key]
 
     def transforms(self, arm: Arm) -> tuple[tuple[Transform, JSONValue], ...]:
         """What changes assignments for an arm, in order of registration, each with the value of its axis."""
@@ -97,6 +104,13 @@ async def close_all(parts: list[object]) -> None:
     for part in {id(p): p for p in parts}.values():
         if isinstance(part, Closable):
             await part.close()
+
+
+def with_faults(cell: Cell, parts: Parts) -> Cell:
+    """The same cell, its trials disturbed as the study says."""
+    assert cell.arm.model is not None
+    upstream = parts.upstream(cell.arm.model, cell.settings, faults=True)
+    return evolve(cell, upstream=upstream, injector=parts.injector, provenance="fault-injected")
 
 
 class Bridges(Mapping[str, Bridge]):

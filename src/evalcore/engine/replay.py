@@ -56,7 +56,7 @@ class Recordings:
         self._attempts: dict[Place, Attempt] = {}
         for attempt in read_attempts(replay.run):
             arm = self._arms.get(attempt.key.arm)
-            if attempt.void is None and arm is not None:
+            if attempt.void is None and arm is not None and not attempt.key.faults:
                 self._attempts[attempt.key.benchmark, attempt.key.task, arm, attempt.key.repeat] = attempt
         self._judged: dict[str, tuple[JSONObject, ...]] | None = None
         self._traces = TraceStore(replay.run)

@@ -53,6 +53,7 @@ from evalcore.wires.gateway.channel import MemoryChannel
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.http import Door, WireServer
+from evalcore.wires.injection import Injector
 from evalcore.wires.meter import Meter, RunBudget, limits_json, text_of
 from evalcore.wires.recorder import AttemptRecorder
 from evalcore.wires.tools import RecordedTools
@@ -89,6 +90,7 @@ class Cell:
     role_limits: Mapping[Role, Limits] = Factory(dict)  # the study's
     provenance: Provenance = "live"
     recordings: Recordings | None = None  # where models' answers come from, in a replay
+    injector: Injector | None = None  # of faults, on purpose
     varies: tuple[str, ...] = ()  # what of the requests varies from run to run
 
 
@@ -242,10 +244,11 @@ def _record_start(trial: LiveTrial) -> None:
 async def _open(cell: Cell, trial: LiveTrial, meter: Meter) -> tuple[RecordedTools, ...]:
     """Open an episode per bridge and put the tool wire before each."""
     wires: list[RecordedTools] = []
+    faults = None if cell.injector is None else cell.injector.of_tools(trial.key, trial.recorder)
     for spec in trial.assignment.bridges:
         episode = await cell.bridges[spec.kind].open(spec, trial)
         trial.episodes.append(episode)
-        wires.append(RecordedTools(spec.kind, episode, trial.recorder, meter))
+        wires.append(RecordedTools(spec.kind, episode, trial.recorder, meter, faults))
     if len(wires) > 1:
         _refuse_collisions(wires)
     return tuple(wires)

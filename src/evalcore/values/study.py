@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from attrs import Factory, frozen
 
+from evalcore.values.injection import Injection
 from evalcore.values.json import JSONObject, JSONValue, digest
 from evalcore.values.task import Limits, Role
 
@@ -51,6 +52,7 @@ class Study:
     roles: Mapping[Role, RoleChoice] = Factory(dict)
     sweep: Mapping[str, tuple[JSONValue, ...]] = Factory(dict)
     contrasts: tuple[Contrast, ...] = ()
+    faults: Injection | None = None  # injected on purpose; None: none
 
     def as_json(self) -> JSONObject:
         """The study as its TOML file has it (without nulls), sweep not expanded."""
@@ -72,6 +74,8 @@ class Study:
         whole["arms"] = {k: dict(a) for k, a in self.arms.items()}
         if self.sweep:
             whole["sweep"] = {k: list(v) for k, v in self.sweep.items()}
+        if self.faults is not None:
+            whole["faults"] = self.faults.as_json()
         if self.contrasts:
             whole["contrasts"] = [_contrast(c) for c in self.contrasts]
         return whole

@@ -12,6 +12,7 @@ model.response  role, call, body, wall_s; `disbelieved` names numbers of its usa
 model.replayed  role, call, then, source: the answer is that of call `then` of a recorded attempt
 model.diverged  role, call, what, at, difference: the request is not on the tape; `at` is the message, if it is one
 model.error     role, call, kind, message
+fault.injected  what, where (agent, provider, tools), call, and what belongs to the kind: done on purpose
 tool.call       call, tool, arguments (or `raw`, where they were no JSON), bridge
 tool.result     call, error, content (and `structured`), wall_s, queue_s
 env.*           what the environment itself did

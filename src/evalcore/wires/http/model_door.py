@@ -23,7 +23,7 @@ from evalcore.wires.gateway.dialects.translate import SPOKEN
 from evalcore.wires.http.door import Door, DoorClosed
 from evalcore.wires.http.exchange import Exchange, TooLarge, write_json
 from evalcore.wires.http.model_errors import Failure, failure
-from evalcore.wires.http.model_stream import NO_RETRY, Delivery, deliver_whole, whole_stream
+from evalcore.wires.http.model_stream import Delivery, deliver_whole, whole_stream
 
 BODY_CAP: Final = 32 << 20  # a long conversation with images
 
@@ -96,7 +96,7 @@ class ModelDoor(Door):
             response = await self.carry_out(self._channel.complete(body, dialect))
         except (EvalcoreError, DoorClosed) as error:
             told = failure(error)
-            await exchange.reply(told.status, told.body(dialect), more=NO_RETRY)
+            await exchange.reply(told.status, told.body(dialect), more=told.headers)
             return
         await exchange.reply(200, write_json(_complete(response) if dialect == CHAT else response))
 
@@ -113,7 +113,7 @@ class ModelDoor(Door):
             counted = await self.carry_out(self._channel.count_tokens(body, MESSAGES))
         except (EvalcoreError, DoorClosed) as error:
             told = failure(error)
-            await exchange.reply(told.status, told.body(MESSAGES), more=NO_RETRY)
+            await exchange.reply(told.status, told.body(MESSAGES), more=told.headers)
             return
         await exchange.reply(200, write_json(counted))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from attrs import frozen
@@ -13,6 +14,9 @@ from evalcore.wires.gateway.refused import RefusedRequest
 from evalcore.wires.http.door import DoorClosed
 from evalcore.wires.http.exchange import write_json
 
+# The official clients retry 429 and 5xx on their own. The gateway has retried, or nothing can help: they are told so.
+_NO_RETRY: Final = {b"x-should-retry": b"false"}
+
 INVALID: Final = "invalid_request_error"
 _MESSAGES_TYPES: Final = {
     401: "authentication_error",
@@ -20,7 +24,7 @@ _MESSAGES_TYPES: Final = {
     404: "not_found_error",
     413: "request_too_large",
     429: "rate_limit_error",
-    502: "api_error",
+    529: "overloaded_error",
 }
 
 
@@ -33,11 +37,17 @@ class Failure:
     kind: str = INVALID
     code: str | None = None
     param: str | None = None
+    retry_after_s: float | None = None  # None: it would fail again
+
+    @property
+    def headers(self) -> Mapping[bytes, bytes]:
+        """Whether a client is to try again, and when."""
+        return _NO_RETRY if self.retry_after_s is None else {b"retry-after": f"{self.retry_after_s:g}".encode()}
 
     def value(self, dialect: str) -> JSONObject:
         """The error object of a dialect."""
         if dialect == MESSAGES:
-            kind = _MESSAGES_TYPES.get(self.status, INVALID)
+            kind = _MESSAGES_TYPES.get(self.status, INVALID if self.status < 500 else "api_error")
             return {"type": "error", "error": {"type": kind, "message": self.message}, "request_id": None}
         return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
 
@@ -66,7 +76,7 @@ def failure(error: Exception) -> Failure:
     if isinstance(error, (LimitReached, BudgetExceeded)):
         return Failure(429, error.message, "insufficient_quota", "insufficient_quota")
     if isinstance(error, RefusedRequest):
-        return Failure(error.status, error.message, code=error.code, param=error.param)
+        return Failure(error.status, error.message, INVALID, error.code, error.param, error.retry_after_s)
     if isinstance(error, AgentError):
         return Failure(400, error.message)
     if isinstance(error, DoorClosed):

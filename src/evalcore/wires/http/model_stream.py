@@ -18,8 +18,6 @@ DONE: Final = b"data: [DONE]\n\n"
 WAITING: Final = b": waiting for the model\n\n"  # a comment: keeps a client's read time-out from running out
 PATIENCE_S: Final = 15.0  # how long a stream waits for the model before it begins, and then between signs of life
 
-# The official clients retry 429 and 5xx on their own. The gateway has retried, or nothing can help: they are told so.
-NO_RETRY: Final = {b"x-should-retry": b"false"}
 
 
 def sse(event: JSONObject, dialect: str) -> bytes:
@@ -98,7 +96,7 @@ class Delivery:
         if self._exchange.status:  # too late for a status: the error is the last event
             await self._exchange.stream(told.event(self._dialect, self._number), last=True)
         else:
-            await self._exchange.reply(told.status, told.body(self._dialect), more=NO_RETRY)
+            await self._exchange.reply(told.status, told.body(self._dialect), more=told.headers)
 
 
 async def deliver_whole(exchange: Exchange, answer: asyncio.Future[bytes], dialect: str) -> None:
@@ -114,7 +112,7 @@ async def deliver_whole(exchange: Exchange, answer: asyncio.Future[bytes], diale
         if exchange.status:
             await exchange.stream(told.event(dialect, 0), last=True)
         else:
-            await exchange.reply(told.status, told.body(dialect), more=NO_RETRY)
+            await exchange.reply(told.status, told.body(dialect), more=told.headers)
         return
     finally:
         answer.cancel()
