@@ -6,7 +6,7 @@ A part raises `InfraError` (the machine, the network, the provider), `AgentError
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
@@ -327,6 +327,20 @@ class Channel(Protocol):
     async def complete(self, body: JSONObject) -> JSONObject: ...
 
 
+class ServedChannel(Channel, Protocol):
+    """A channel as the model wire serves it over HTTP: every dialect, whole or in its events."""
+
+    aliases: tuple[str, ...] | None  # model names that are served; None: any
+
+    @property
+    def streams(self) -> bool: ...
+    async def complete(self, body: JSONObject, dialect: str = "openai-chat") -> JSONObject: ...
+    def stream(
+        self, body: JSONObject, dialect: str = "openai-chat", *, with_usage: bool = True
+    ) -> AsyncGenerator[JSONObject]: ...
+    async def count_tokens(self, body: JSONObject, dialect: str) -> JSONObject: ...
+
+
 @frozen
 class CallContext:
     """Which model call a provider is answering; `call` counts from 1 within the attempt and role."""
@@ -338,13 +352,15 @@ class CallContext:
     seed: int
     settings: Mapping[str, JSONValue] = Factory(dict)  # the arm's provider-owned axes; never part of the body
     tries: int = 1  # which try of this call
+    dialect: str = "openai-chat"  # of the body: one of those that the provider speaks
 
 
 class Provider(Protocol):
     """A model provider: one try a call, for the gateway tries again, paces and pauses.
 
     `dialect` is what its bodies are written in: openai-chat (also where a provider has no such attribute),
-    openai-responses or anthropic-messages. Raises TransientError where another try may help, InfraError or
+    openai-responses or anthropic-messages. One that speaks several has `dialects` too, the best first, and finds in the
+    context which a body is written in. Raises TransientError where another try may help, InfraError or
     FatalInfraError for its other failures, AgentError for a bad request.
     """
 
@@ -433,6 +449,16 @@ class Executes(Protocol):
     """A part that starts programs which a file names: it says which, for a person to look at. Raises ConfigError."""
 
     def commands(self, options: Mapping[str, JSONValue]) -> Sequence[Sequence[str]]: ...
+
+
+@runtime_checkable
+class Varying(Protocol):
+    """A harness whose arms say what of their requests varies from run to run: `date`, `uuid`.
+
+    Raises ConfigError for an arm that cannot be replayed at all.
+    """
+
+    def varies(self, options: Mapping[str, JSONValue]) -> Sequence[str]: ...
 
 
 class Transform(Protocol):

@@ -8,6 +8,7 @@ EvalcoreError
 ├── InfraError             the machine, the network, the provider: never the agent's fault          exit 4
 │   ├── FatalInfraError    the same, and no retry can help: bad key, no credit, disk full           exit 4
 │   │   └── OutageError    a provider was down for longer than a run waits                          exit 4
+│   ├── ReplayError        a replay left what was recorded                                          exit 4
 │   ├── TransientError     a provider failed in a way that another try may mend; the gateway tries  exit 4
 │   └── ToolkitError       a benchmark's upstream code cannot be installed, verified or run         exit 4
 ├── GraderError            the grader raised, hung or returned nonsense                             exit 4
@@ -131,6 +132,10 @@ class TransientError(InfraError):
         super().__init__(message, hint=hint)
         self.wait_s = wait_s
         self.status = status
+
+
+class ReplayError(InfraError):
+    """A replay asked its tape for what is not on it; no retry can help, and no other trial is concerned."""
 
 
 class ToolkitError(InfraError):

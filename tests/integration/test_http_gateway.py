@@ -15,9 +15,9 @@ from evalcore.contracts import CallContext
 from evalcore.errors import AgentError, BudgetExceeded, FatalInfraError, InfraError
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Limits
+from evalcore.wires.gateway.dialects.chat_stream import cut
 from evalcore.wires.gateway.refused import RefusedRequest
-from evalcore.wires.http import model_door
-from evalcore.wires.http.chat_stream import chunks
+from evalcore.wires.http import model_door, model_stream
 from tests.integration.wire_rig import Says, Wires, client, on_loop, open_wires, said, serving, until
 
 HELLO: JSONObject = {"model": "gpt-x", "messages": [{"role": "user", "content": "hello ü"}], "temperature": 0.0}
@@ -123,7 +123,7 @@ def test_any_answer_survives_being_cut_into_chunks(
             for n, (name, arguments) in enumerate(calls)
         ]
     response = said(text, **message)
-    parts = b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in chunks(response, with_usage=True))
+    parts = b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in cut(response, with_usage=True))
     whole = put_together(parts + b"data: [DONE]\n\n")
     choices: Any = response["choices"]
     assert whole["message"] == choices[0]["message"]
@@ -132,7 +132,7 @@ def test_any_answer_survives_being_cut_into_chunks(
 
 @on_loop
 async def test_a_stream_shows_signs_of_life_while_the_model_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_door, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(model_stream, "PATIENCE_S", 0.01)
     ready = asyncio.Event()
     async with serving() as server, client() as http:
         good = await open_wires(server, Says(wait=ready))

@@ -16,8 +16,9 @@ from typing import Any, Final
 import pytest
 from attrs import define, field
 
-from evalcore.builtin import evalcore_models, openai_compatible
-from evalcore.builtin.openai_compatible import OpenAICompatibleProvider, is_local
+from evalcore.builtin import evalcore_models, openai_compatible, provider_http
+from evalcore.builtin.openai_compatible import OpenAICompatibleProvider
+from evalcore.builtin.provider_http import is_local
 from evalcore.contracts import CallContext
 from evalcore.engine.plan import close_plan, make_plan
 from evalcore.engine.run import RunOptions, regrade, resume, start
@@ -130,7 +131,8 @@ class Services:
 
 def provider(services: Services, name: str = "openai-compatible", **environ: str) -> OpenAICompatibleProvider:
     info = next(m for m in evalcore_models() if m.name == name)
-    return OpenAICompatibleProvider(services, info, environ)  # type: ignore[arg-type]
+    made: OpenAICompatibleProvider = getattr(openai_compatible, info.factory.partition(":")[2])(services, info, environ)
+    return made
 
 
 def context(url: str | None = None) -> CallContext:
@@ -287,7 +289,7 @@ async def test_nobody_at_the_address_is_infrastructure() -> None:
 @pytest.mark.parametrize("bound", ["SILENCE_S", "WHOLE_S"])
 @on_loop
 async def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
-    monkeypatch.setattr(openai_compatible, bound, 0.05)
+    monkeypatch.setattr(provider_http, bound, 0.05)
     monkeypatch.setattr(retries, "TRIES", 2)
     async with serving(None) as server:
         with pytest.raises(InfraError, match=r"no answer in time .*after 2 tries"):
@@ -297,7 +299,7 @@ async def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.Monke
 
 @on_loop
 async def test_a_huge_answer_is_not_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_compatible, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(provider_http, "MAX_BYTES", 1 << 20)
     packed = 200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * (8 << 20))
     async with serving((200, {}, b" " * (2 << 20)), packed) as server:
         for _ in range(2):
@@ -518,7 +520,7 @@ async def test_base_url_is_an_axis_of_these_providers_alone(tmp_path: Path) -> N
 
 @on_loop
 async def test_grading_again_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_compatible, "is_local", lambda _: False)  # as a service elsewhere, which needs one
+    monkeypatch.setattr(provider_http, "is_local", lambda _: False)  # as a service elsewhere, which needs one
     monkeypatch.setenv("OPENAI_COMPATIBLE_API_KEY", KEY)
     async with serving(good("10 degrees in Bern")) as server:
         await carry_out(study(server.url), tmp_path)

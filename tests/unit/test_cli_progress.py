@@ -25,6 +25,7 @@ def plan(tasks: int = 10, repeats: int = 2) -> Any:
         benchmarks=(SimpleNamespace(selector="toy", tasks=tuple(range(tasks))),),
         study=SimpleNamespace(repeats=repeats),
         cells={("toy", ORACLE.digest): None, ("toy", NOOP.digest): None},
+        faulted={},
     )
 
 

@@ -104,7 +104,7 @@ def evalcore_harnesses() -> list[HarnessInfo]:
 
 @hookimpl
 def evalcore_models() -> list[ModelInfo]:
-    """The scripted provider, and those that speak Chat Completions."""
+    """The scripted provider, and those behind HTTP."""
     return [
         ModelInfo(
             "scripted",
@@ -112,21 +112,41 @@ def evalcore_models() -> list[ModelInfo]:
             "evalcore.builtin.scripted:ScriptedProvider",
             free=True,
         ),
-        _chat("openai", "models of OpenAI", "OPENAI_API_KEY"),
-        _chat("openrouter", "models behind OpenRouter: `openrouter/VENDOR/NAME`", "OPENROUTER_API_KEY"),
-        _chat("google", "Gemini models, by Google's OpenAI-compatible endpoint", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        _chat("openai", "OpenAI", "models of OpenAI", "OPENAI_API_KEY"),
+        ModelInfo(
+            "azure",
+            "OpenAI's models in an Azure resource of your own, at `base_url`: `azure/DEPLOYMENT`",
+            "evalcore.builtin.openai_compatible:AzureProvider",
+            keys=("AZURE_OPENAI_API_KEY",),
+            axes=("base_url", "api_version"),
+        ),
+        ModelInfo(
+            "anthropic",
+            "models of Anthropic",
+            "evalcore.builtin.anthropic:AnthropicProvider",
+            keys=("ANTHROPIC_API_KEY",),
+            axes=("base_url",),
+        ),
+        _chat("openrouter", "OpenRouter", "models behind OpenRouter: `openrouter/VENDOR/NAME`", "OPENROUTER_API_KEY"),
+        _chat(
+            "google",
+            "Google",
+            "Gemini models, by Google's OpenAI-compatible endpoint",
+            "GEMINI_API_KEY",
+            "GOOGLE_API_KEY",
+        ),
         _chat(
             "openai-compatible",
+            "OpenAICompatible",
             "any server that speaks Chat Completions (vLLM, Ollama, …), at `base_url`; a local one needs no key",
             "OPENAI_COMPATIBLE_API_KEY",
         ),
     ]
 
 
-def _chat(name: str, summary: str, *keys: str) -> ModelInfo:
-    return ModelInfo(
-        name, summary, "evalcore.builtin.openai_compatible:OpenAICompatibleProvider", keys=keys, axes=("base_url",)
-    )
+def _chat(name: str, kind: str, summary: str, *keys: str) -> ModelInfo:
+    factory = f"evalcore.builtin.openai_compatible:{kind}Provider"
+    return ModelInfo(name, summary, factory, keys=keys, axes=("base_url",))
 
 
 @hookimpl
@@ -157,6 +177,12 @@ def evalcore_axes() -> list[AxisInfo]:
             of="react",
         ),
         AxisInfo("base_url", "address of the model's server, up to and with /v1", "provider", boundary=True),
+        AxisInfo("api_version", "dated version of Azure's API; without, the one that has none", "provider", of="azure"),
+        AxisInfo(
+            "model_aliases",
+            "model names that an agent may ask for, with commas between; left out, any name is the arm's model",
+            "gateway",
+        ),
         AxisInfo("temperature", "sampling temperature", "gateway", "number", low=0, high=2),
         AxisInfo("top_p", "nucleus sampling", "gateway", "number", low=0, high=1),
         AxisInfo("max_output_tokens", "output tokens of one model call at most", "gateway", "integer", low=1),

@@ -81,6 +81,10 @@ class CommandHarness:
         said = (done.stdout.strip() or done.stderr.strip()).decode(errors="replace").splitlines()
         return said[0][:200] if said else ""
 
+    def varies(self, options: Mapping[str, JSONValue]) -> Sequence[str]:
+        """What its file says."""
+        return self._agent(options)[0].varies
+
     async def run(self, job: Job) -> HarnessExit:
         """One task, from the prompt to the answer. Raises ConfigError for a file or program that cannot be used."""
         agent, path = self._agent(job.options)
@@ -162,7 +166,7 @@ def _environment(agent: Agent, own: Path, values: Mapping[str, str]) -> dict[str
         wires |= {
             "OPENAI_BASE_URL": values["model_url"],
             "OPENAI_API_KEY": DUMMY,
-            # A dialect that the wire does not speak is refused there. Left unset, a client would go to the provider.
+            # The wire speaks either's dialect. Left unset, a client would go to the provider.
             "ANTHROPIC_BASE_URL": values["model_root"],
             "ANTHROPIC_API_KEY": DUMMY,
         }

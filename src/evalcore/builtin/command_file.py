@@ -3,6 +3,7 @@
     argv = ["my-agent", "--model", "{model}", "--mcp-config", "{mcp_config}", "{prompt}"]
 
     version = ["my-agent", "--version"]     # optional: run by a probe
+    varies = ["date", "uuid"]               # optional: what of its requests is another in each run, for replays
     prompt = "argument"                     # or "stdin", or "file" ({prompt_file} then names it)
     timeout_s = 600                         # beside the trial's own
     max_output_bytes = 1048576              # of standard output and of standard error
@@ -71,6 +72,7 @@ class Agent:
 
     argv: tuple[str, ...]
     version: tuple[str, ...] = ()
+    varies: tuple[Literal["date", "uuid"], ...] = ()
     prompt: Literal["argument", "stdin", "file"] = "argument"
     timeout_s: float | None = field(default=None, validator=validators.optional(validators.gt(0)))
     max_output_bytes: int = field(default=1 << 20, validator=(validators.ge(1024), validators.le(64 << 20)))

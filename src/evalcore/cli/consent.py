@@ -19,7 +19,7 @@ from evalcore.report.words import plural, safe
 def commands_of(plan: Plan) -> list[str]:
     """What the files of a study would have executed on this machine, each once. Raises ConfigError."""
     found: dict[str, None] = {}
-    for cell in plan.cells.values():
+    for cell in plan.every_cell():
         harness: object = cell.harness
         if isinstance(harness, Executes):
             found |= dict.fromkeys(safe(shlex.join(argv)) for argv in harness.commands(cell.options))

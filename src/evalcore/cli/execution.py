@@ -61,7 +61,7 @@ class Manner:
 def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
     """What the run would do and could use at most, as lines."""
     most = plan.projection()
-    dear = costly(plan.arms, plan.study, registry, plan.role_models())
+    dear = [] if plan.parts.offline else costly(plan.arms, plan.study, registry, plan.role_models())
     tasks = " + ".join(f"{b.selector} ({plural(len(b.tasks), 'task')})" for b in plan.benchmarks)
     arms = plural(len(plan.arms), "configuration")
     repeats = f" × {plan.study.repeats}" if plan.study.repeats > 1 else ""
@@ -79,7 +79,7 @@ def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
 
 
 def _models(plan: Plan, most: Projection) -> str:
-    models = sorted({cell.arm.model for cell in plan.cells.values() if cell.arm.model} | set(plan.role_models()))
+    models = sorted({cell.arm.model for cell in plan.every_cell() if cell.arm.model} | set(plan.role_models()))
     return f"{', '.join(models)}, in {plural(most.model_trials, 'trial')}" if models else "none is called"
 
 

@@ -125,15 +125,16 @@ class Watcher:
     def _state(self, plan: Plan, progress: Progress) -> State:
         labels = {arm.digest: arm.label for arm in plan.arms}
         sizes = {b.selector: len(b.tasks) * plan.study.repeats for b in plan.benchmarks}
+        places = dict.fromkeys((*plan.cells, *plan.faulted))
         several = len(plan.benchmarks) > 1
         cells = tuple(
             _cell(
                 f"{selector} · {labels[arm]}" if several else labels[arm],
-                sizes[selector],
+                sizes[selector] * (((selector, arm) in plan.cells) + ((selector, arm) in plan.faulted)),
                 self.before.get((selector, arm), {}),
                 progress.graded.get((selector, arm), {}),
             )
-            for selector, arm in plan.cells
+            for selector, arm in places
         )
         done = max(progress.done, sum(c.done for c in cells))
         elapsed_s = time.monotonic() - self._began

@@ -56,7 +56,7 @@ def resume(
     stamp = read_stamp(path)
     missing = _missing(path, stamp, refill=only_errors)
     manner.tell(f"{path}: {_at_most(missing)}")
-    if missing:
+    if missing and not (stamp.replay and not stamp.replay["record_missing"]):
         arms = [a.arm for a in stamp.arms]
         ask(costly(arms, engine.study_of(stamp), session.registry(), _others(stamp)), manner)
     options_ = evolve(run_options(path, manner, _counts(path, stamp)), budget_usd=budget_usd)
@@ -81,7 +81,8 @@ def _missing(path: Path, stamp: RunStamp, *, refill: bool) -> int:
     """How many trials may have to run: as planned, without those that ran and those that are given up."""
     standing = engine.standing_of(path, stamp.grading, refill=refill).values()
     settled = sum(s.executed is not None or s.voids >= MAX_ATTEMPTS for s in standing)
-    planned = stamp.repeats * len(stamp.arms) * sum(b.tasks + len(b.unscored) for b in stamp.benchmarks)
+    twice = isinstance(stamp.study.get("faults"), dict)  # without faults and with them, at most
+    planned = stamp.repeats * (1 + twice) * len(stamp.arms) * sum(b.tasks + len(b.unscored) for b in stamp.benchmarks)
     return max(0, planned - settled)
 
 

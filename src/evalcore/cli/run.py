@@ -23,20 +23,28 @@ from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import HOW, JSON, WHAT, Request, options, read_request
 from evalcore.engine.loop import run_to_end
 from evalcore.engine.plan import close_plan, make_plan
+from evalcore.engine.replay import Replay
 from evalcore.engine.run import start
 from evalcore.engine.runner import RunEnd
 from evalcore.engine.settings import default_run_name
+from evalcore.errors import ConfigError
 
 
 @click.command()
-@options(*WHAT, *HOW, JSON)
+@options(*WHAT, *HOW)
+@click.option("--replay", metavar="RUN", help="Give the model's answers of this run again; ask no model.")
+@click.option("--record-missing", is_flag=True, help="With --replay: ask the model what was not recorded.")
+@options(JSON)
 @with_session
-def run(session: Session, **given: Any) -> int:
+def run(session: Session, replay: str | None, record_missing: bool, **given: Any) -> int:
     """Run benchmarks, or a study file, and print the scorecard.
 
     SELECTOR is a benchmark (NAME, NAME@SPLIT, NAME:PARAMETER), a group, TASKS.jsonl or STUDY.toml. Without a model and
     a harness the two controls run: they show that the rig is sound.
     """
+    if record_missing and replay is None:
+        raise ConfigError("--record-missing goes with --replay RUN")
+    source = None if replay is None else Replay(session.run_path(replay), record_missing)
     request = read_request(session, given)
     settings = request.settings
     manner = Manner(settings.concurrency, settings.yes, settings.json, settings.quiet, settings.outage_s)
@@ -45,7 +53,7 @@ def run(session: Session, **given: Any) -> int:
         preface = f"{explain_controls(request.study.benchmarks, session, request.unasked)}\n\n"
     path = _path(request)
     with interruptible(path):
-        end = run_to_end(_carry_out(session, request, path, manner, preface))
+        end = run_to_end(_carry_out(session, request, path, manner, preface, source))
     return finish(path, end, session.registry(), manner)
 
 
@@ -57,15 +65,18 @@ def _path(request: Request) -> Path:
     return fresh(settings.out / default_run_name(request.study, request.services.clock.now()))
 
 
-async def _carry_out(session: Session, request: Request, path: Path, manner: Manner, preface: str) -> RunEnd:
+async def _carry_out(
+    session: Session, request: Request, path: Path, manner: Manner, preface: str, replay: Replay | None
+) -> RunEnd:
     """Plan, ask, run."""
     registry, services = session.registry(), request.services
     try:
-        plan = await make_plan(request.study, registry, services, path.name)
+        plan = await make_plan(request.study, registry, services, path.name, replay=replay)
         try:
             manner.tell(preface + projection(plan, manner, registry))
             consent(commands_of(plan), manner)
-            ask(costly(plan.arms, plan.study, registry, plan.role_models()), manner)
+            if not plan.parts.offline:
+                ask(costly(plan.arms, plan.study, registry, plan.role_models()), manner)
             end = await start(plan, path, registry, services, run_options(path, manner))
         finally:
             await close_plan(plan)

@@ -112,6 +112,14 @@ def _head_and_text(kind: str, event: JSONObject) -> tuple[str, JSONValue]:
     """What stands beside the time, and what below."""
     if kind == "model.error":
         return f"{event.get('role')}: model error", event.get("message")
+    if kind == "model.retry":
+        return f"{event.get('role')}: tried again after {event.get('wait_s')} s", event.get("message")
+    if kind == "model.paused":
+        return f"{event.get('role')}: held back for {event.get('wait_s')} s", event.get("message")
+    if kind == "model.replayed":
+        return f"{event.get('role')}: replayed", f"call {event.get('then')} of {event.get('source')}"
+    if kind == "model.diverged":
+        return f"{event.get('role')}: not on the tape", f"{event.get('what')}\n{event.get('difference') or ''}".rstrip()
     if kind == "tool.call":
         return f"call {event.get('call')}: {event.get('tool')}", event.get("raw", event.get("arguments"))
     if kind == "tool.result":

@@ -29,10 +29,12 @@ from evalcore.errors import (
     Interrupted,
     LimitReached,
     OutageError,
+    ReplayError,
 )
 from evalcore.values.trial import EXIT_KINDS, Claim, Exit, HarnessExit, Void
 from evalcore.wires.meter import Meter, short, text_of
 
+FINAL: Final = frozenset({"diverged"})  # voids that another attempt would only repeat
 CLAIMS: Final[tuple[Claim, ...]] = (*EXIT_KINDS, "infra")
 MAX_ATTEMPTS: Final = 3  # the first and two more
 UNCOUNTED: Final = frozenset(
@@ -62,6 +64,8 @@ def void_of(error: BaseException) -> Void:
     """A failure that is not the agent's, as the attempt's line keeps it."""
     if isinstance(error, BudgetExceeded):
         return Void("budget", error.message)
+    if isinstance(error, ReplayError):
+        return Void("diverged", text_of(error))
     if isinstance(error, OutageError):
         return Void("outage", text_of(error), fatal=True)
     if isinstance(error, InfraError):

@@ -17,6 +17,7 @@ from evalcore.values.task import Assignment, Gold, Limits, Role, Task
 from evalcore.values.trial import Deliverable, HarnessExit, TrialKey
 from evalcore.wires.gateway.channel import MemoryChannel
 from evalcore.wires.gateway.prices import ModelPrice
+from evalcore.wires.gateway.tape import Tape
 from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.meter import Meter
 from evalcore.wires.recorder import AttemptRecorder
@@ -34,7 +35,14 @@ class RoleModel:
 
 
 def channel_of(
-    role: Role, served: RoleModel, recorder: AttemptRecorder, meter: Meter, key: TrialKey, attempt: int, seed: int
+    role: Role,
+    served: RoleModel,
+    recorder: AttemptRecorder,
+    meter: Meter,
+    key: TrialKey,
+    attempt: int,
+    seed: int,
+    tape: Tape | None = None,
 ) -> MemoryChannel:
     """A role's door to its model, for one attempt."""
     return MemoryChannel(
@@ -49,6 +57,7 @@ def channel_of(
         seed,
         served.settings,
         served.price,
+        tape,
     )
 
 
@@ -69,6 +78,7 @@ class LiveTrial:
     roles: Mapping[Role, RoleModel] = field(factory=dict)  # all but the agent
     required: Mapping[str, Deliverable] = field(factory=dict)
     gold: Gold | None = None
+    tape: Tape | None = None  # where models' answers come from in a replay
     episodes: list[Episode] = field(factory=list)
     exit: HarnessExit | None = None
     _workdir: Path | None = None
@@ -85,6 +95,11 @@ class LiveTrial:
         if self._workdir is not None:
             shutil.rmtree(self._workdir, ignore_errors=True)
 
+    def channel(self, role: Role, served: RoleModel) -> MemoryChannel:
+        """A role's door to its model."""
+        key, attempt = self.key, self.attempt
+        return channel_of(role, served, self.recorder, self.meter, key, attempt, self.seed, self.tape)
+
     async def complete(self, role: Role, body: JSONObject) -> JSONObject:
         """Ask a role's model. What goes wrong is the environment's: no agent asked."""
         channel = self._channels.get(role)
@@ -92,8 +107,7 @@ class LiveTrial:
             served = self.roles.get(role)
             if served is None:
                 raise ConfigError(f"the role {role} has no model", hint=f"name one: --{role}-model provider/name")
-            channel = channel_of(role, served, self.recorder, self.meter, self.key, self.attempt, self.seed)
-            self._channels[role] = channel
+            channel = self._channels[role] = self.channel(role, served)
         try:
             return await channel.complete(body)
         except LimitReached:

@@ -1,4 +1,4 @@
-"""The event loop of a verb: it ends when its work has ended."""
+"""The event loop of a verb that runs agents or graders: it ends when its work has ended."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
+from evalcore.process.shield import shield
+
 T = TypeVar("T")
 
 LAST_S: Final = 2.0  # what tasks that were left behind get to clean up
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`, which waits for ever for an agent in this process that ignores being cancelled."""
+    """As `asyncio.run`, which waits for ever for an agent in this process that ignores being cancelled.
+
+    What runs beside us as the same user cannot read our keys out of this process any more.
+    """
+    shield()
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from evalcore.contracts import (
     Bridge,
@@ -19,6 +19,7 @@ from evalcore.contracts import (
 from evalcore.engine.arms import MODEL_AXES, Vocabulary
 from evalcore.engine.benchmarks import Benchmark
 from evalcore.engine.live import RoleModel
+from evalcore.engine.replay import Recordings, varying
 from evalcore.engine.services import LocalServices
 from evalcore.engine.trial import Cell
 from evalcore.errors import ConfigError, Fault
@@ -28,8 +29,10 @@ from evalcore.values.descriptors import AxisInfo, BridgeInfo, HarnessInfo, Model
 from evalcore.values.json import JSONValue
 from evalcore.values.study import Study
 from evalcore.values.task import Role
+from evalcore.values.trial import Provenance
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.upstream import Upstream
+from evalcore.wires.injection import Injector
 
 
 @define
@@ -40,9 +43,16 @@ class Parts:
     services: LocalServices
     bridges: dict[str, Bridge] = field(factory=dict)
     providers: dict[str, Provider] = field(factory=dict)
-    upstreams: dict[tuple[str, str], Upstream] = field(factory=dict)  # by provider and address
+    upstreams: dict[tuple[str, str, bool], Upstream] = field(factory=dict)  # by provider, address, and with faults?
+    injector: Injector | None = None  # of the study's faults
     harnesses: dict[str, tuple[HarnessInfo, Harness, HarnessVersion]] = field(factory=dict)
     made: dict[str, Transform] = field(factory=dict)
+    recordings: Recordings | None = None  # where models' answers come from, in a replay
+
+    @property
+    def offline(self) -> bool:
+        """Whether no provider will be asked anything."""
+        return self.recordings is not None and not self.recordings.replay.record_missing
 
     async def harness(self, name: str) -> tuple[HarnessInfo, Harness, HarnessVersion]:
         """A harness, probed once."""
@@ -60,13 +70,18 @@ class Parts:
             self.providers[name] = self.registry.factory(info)(self.services, info)
         return self.providers[name]
 
-    def upstream(self, model: str, settings: Mapping[str, JSONValue]) -> Upstream:
-        """What every trial's calls to that model's provider go through; another address is another one."""
+    def upstream(self, model: str, settings: Mapping[str, JSONValue], *, faults: bool = False) -> Upstream:
+        """What every trial's calls to that model's provider go through; another address is another one.
+
+        One with faults is another one too: what is done on purpose shall not slow the others down.
+        """
         name, address = model.partition("/")[0], str(settings.get("base_url") or "")
-        if (name, address) not in self.upstreams:
-            services = self.services
-            self.upstreams[name, address] = Upstream(name, self.provider(model), services.clock, services.random)
-        return self.upstreams[name, address]
+        key = name, address, faults
+        if key not in self.upstreams:
+            provider, services = self.provider(model), self.services
+            injector = self.injector if faults else None
+            self.upstreams[key] = Upstream(name, provider, services.clock, services.random, injector)
+        return self.upstreams[key]
 
     def transforms(self, arm: Arm) -> tuple[tuple[Transform, JSONValue], ...]:
         """What changes assignments for an arm, in order of registration, each with the value of its axis."""
@@ -88,6 +103,8 @@ class Parts:
 
     async def close(self) -> None:
         """Close what was made, last made kinds first; benchmarks are closed by their plan."""
+        if self.recordings is not None:
+            self.recordings.close()
         made: list[object] = [*self.made.values(), *(h for _, h, _ in self.harnesses.values())]
         await close_all([*made, *self.bridges.values(), *self.providers.values()])
 
@@ -97,6 +114,13 @@ async def close_all(parts: list[object]) -> None:
     for part in {id(p): p for p in parts}.values():
         if isinstance(part, Closable):
             await part.close()
+
+
+def with_faults(cell: Cell, parts: Parts) -> Cell:
+    """The same cell, its trials disturbed as the study says."""
+    assert cell.arm.model is not None
+    upstream = parts.upstream(cell.arm.model, cell.settings, faults=True)
+    return evolve(cell, upstream=upstream, injector=parts.injector, provenance="fault-injected")
 
 
 class Bridges(Mapping[str, Bridge]):
@@ -142,7 +166,7 @@ def check_transforms(arms: tuple[Arm, ...], registry: Registry) -> None:
 def check_providers(arms: tuple[Arm, ...], parts: Parts) -> None:
     """Providers that can tell before the first trial that they could not serve an arm are asked, all of them."""
     faults: list[Fault] = []
-    for arm in arms:
+    for arm in () if parts.offline else arms:
         provider: object = parts.provider(arm.model) if arm.model else None
         if arm.model is None or not isinstance(provider, CheckedProvider):
             continue
@@ -175,6 +199,11 @@ def owned(arm: Arm, owner: Owner, registry: Registry) -> dict[str, JSONValue]:
     return {k: v for k, v in arm.axes.items() if v is not None and k in mine}
 
 
+def _provenance(benchmark: Benchmark) -> Provenance:
+    """Of a trial that nothing stands between: by the code that grades it."""
+    return "stand-in" if benchmark.stamp.grader_stamp.get("stand_in") is True else "live"
+
+
 def make_cell(
     benchmark: Benchmark,
     arm: Arm,
@@ -186,7 +215,8 @@ def make_cell(
     roles: Mapping[Role, RoleModel],
 ) -> Cell:
     """The parts of one benchmark × arm."""
-    settings = owned(arm, "provider", parts.registry)
+    settings, options = owned(arm, "provider", parts.registry), owned(arm, "harness", parts.registry)
+    replayed = parts.recordings is not None and arm.model is not None
     return Cell(
         benchmark=benchmark.selector,
         adapter=benchmark.adapter,
@@ -195,7 +225,7 @@ def make_cell(
         harness=harness,
         upstream=parts.upstream(arm.model, settings) if arm.model else None,
         bridges=Bridges(parts),
-        options=owned(arm, "harness", parts.registry),
+        options=options,
         parameters=owned(arm, "gateway", parts.registry),
         limits=study.limits,
         control=info.control,
@@ -205,5 +235,7 @@ def make_cell(
         price=price,
         roles=roles,
         role_limits={role: choice.limits for role, choice in study.roles.items()},
-        provenance="stand-in" if benchmark.stamp.grader_stamp.get("stand_in") is True else "live",
+        provenance="replayed" if replayed else _provenance(benchmark),
+        recordings=parts.recordings,
+        varies=varying(info, harness, options) if replayed else (),
     )

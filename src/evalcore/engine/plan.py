@@ -6,9 +6,10 @@ Nothing is spent here: tasks are loaded, harnesses probed, graders stamped, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from evalcore.contracts import CheckedAdapter, Executes
 from evalcore.engine.arms import complete_arms
@@ -21,7 +22,9 @@ from evalcore.engine.parts import (
     make_cell,
     prepare_providers,
     vocabulary,
+    with_faults,
 )
+from evalcore.engine.replay import Recordings, Replay
 from evalcore.engine.roles import check_roles, role_models
 from evalcore.engine.services import LocalServices
 from evalcore.engine.stamping import make_stamp
@@ -35,6 +38,9 @@ from evalcore.values.task import Task
 from evalcore.values.trial import TrialKey
 from evalcore.wires.gateway.prices import VARIABLE as PRICES
 from evalcore.wires.gateway.prices import ModelPrice, PriceList
+from evalcore.wires.injection import Injector
+
+Cells: TypeAlias = dict[tuple[str, str], Cell]  # by selector and arm digest
 
 
 @frozen
@@ -61,6 +67,11 @@ class Plan:
     cells: Mapping[tuple[str, str], Cell] = field(repr=False)  # (selector, arm digest)
     parts: Parts = field(repr=False)
     notes: tuple[str, ...] = ()
+    faulted: Mapping[tuple[str, str], Cell] = field(factory=dict, repr=False)  # the same, with faults injected
+
+    def every_cell(self) -> list[Cell]:
+        """All, those with faults after those without."""
+        return [*self.cells.values(), *self.faulted.values()]
 
     def trials(self) -> Iterator[tuple[Cell, Task, TrialKey]]:
         """Every trial: repeats outermost, arms innermost, so that a run stopped early is balanced over arms.
@@ -73,10 +84,13 @@ class Plan:
             return
         for repeat in range(1, self.study.repeats + 1):
             for benchmark in self.benchmarks:
-                cells = [c for a in self.arms if (c := self.cells.get((benchmark.selector, a.digest)))]
+                places = [(benchmark.selector, arm.digest) for arm in self.arms]
+                both = (side.get(place) for place in places for side in (self.cells, self.faulted))
+                cells = [cell for cell in both if cell is not None]
                 for task in benchmark.tasks:
                     for cell in cells:
-                        yield cell, task, TrialKey(benchmark.selector, task.id, cell.arm.digest, repeat)
+                        faults = cell.injector is not None
+                        yield cell, task, TrialKey(benchmark.selector, task.id, cell.arm.digest, repeat, faults)
 
     def role_models(self) -> list[str]:
         """The models of users and judges."""
@@ -94,12 +108,12 @@ class Plan:
     def count(self) -> int:
         """How many trials there are."""
         sizes = {b.selector: len(b.tasks) for b in self.benchmarks}
-        return self.study.repeats * sum(sizes[selector] for selector, _ in self.cells)
+        return self.study.repeats * sum(sizes[cell.benchmark] for cell in self.every_cell())
 
     def projection(self) -> Projection:
         """The most that the run can use, from its limits; nothing is guessed."""
         found = {b.selector: (len(b.tasks) * self.study.repeats, b.stamp.limits) for b in self.benchmarks}
-        trials = [(*found[selector], cell) for (selector, _), cell in self.cells.items()]
+        trials = [(*found[cell.benchmark], cell) for cell in self.every_cell()]
         models = [(n, limits) for n, limits, cell in trials if cell.upstream is not None or cell.roles]
         notes = []
         tokens = _sum_or_none(n * limits.tokens if limits.tokens else None for n, limits in models)
@@ -124,12 +138,12 @@ class Plan:
         limits = {b.selector: (len(b.tasks) * self.study.repeats, b.stamp.limits.tokens) for b in self.benchmarks}
         bounds = [self.study.budget_usd] if self.study.budget_usd is not None else []
         dearest = 0.0
-        for (selector, _), cell in self.cells.items():
+        for cell in self.every_cell():
             priced = [role.price for role in cell.roles.values()]
             if cell.upstream is not None:
                 priced.append(cell.price)
             if priced:
-                trials, tokens = limits[selector]
+                trials, tokens = limits[cell.benchmark]
                 known = [price.at_most(tokens) for price in priced if price is not None and tokens is not None]
                 if len(known) < len(priced):
                     return min(bounds, default=None)
@@ -164,13 +178,14 @@ async def make_plan(
     *,
     to_run: bool = True,
     prices: PriceList | None = None,
+    replay: Replay | None = None,
 ) -> Plan:
     """Load, check and stamp everything that the study names. Raises ConfigError, ToolkitError.
 
     Without `to_run`, no agent will: then nobody asks for a provider's key. `prices` are those of today, unless given.
     """
     prices = prices or PriceList.of(os.environ, services.clock.now())
-    parts = Parts(registry, services)
+    parts = _parts(study, registry, services, replay)
     arms = complete_arms(study, vocabulary(registry), base=services.base, content=parts.content)
     check_transforms(arms, registry)
     harnesses = {name: await parts.harness(name) for name in dict.fromkeys(a.harness for a in arms)}
@@ -197,15 +212,62 @@ async def make_plan(
                     benchmark, arm, info, harness, study, parts, _price(arm, prices), roles
                 )
     notes += [f"oracle is not applicable to {b.selector}: {n}" for b in benchmarks if (n := b.stamp.oracle_note)]
-    for cell in cells.values():
-        agent: object = cell.harness
-        if isinstance(agent, Executes):  # its file is read here, so that a bad one is told before anything runs
-            agent.commands(cell.options)
     if not cells:
         raise ConfigError("nothing to run", hint=notes[0] if notes else None)
+    _read_agents(cells)
     _check_roles_money(study, cells, prices)
+    cells, faulted = _disturbed(study, cells, parts)
+    plan_notes = _missing(study, benchmarks, cells, parts.recordings) if parts.recordings else []
     stamp = await make_stamp(study, run, arms, harnesses, benchmarks, registry, services, prices.as_json())
-    return Plan(study, stamp, tuple(benchmarks), arms, cells, parts, tuple(notes))
+    if replay is not None:
+        stamp = evolve(stamp, replay=replay.as_json())
+    return Plan(study, stamp, tuple(benchmarks), arms, cells, parts, (*notes, *plan_notes), faulted)
+
+
+def _parts(study: Study, registry: Registry, services: LocalServices, replay: Replay | None) -> Parts:
+    """None made yet; with what stands between them and the world. Raises ConfigError."""
+    if replay is not None and study.faults is not None:
+        raise ConfigError("a replay injects no faults", hint="leave [faults] out, or --replay")
+    injector = None if study.faults is None else Injector(study.faults)
+    return Parts(registry, services, recordings=Recordings(replay) if replay else None, injector=injector)
+
+
+def _read_agents(cells: Mapping[tuple[str, str], Cell]) -> None:
+    """The files of agents are read here, so that a bad one is told before anything runs. Raises ConfigError."""
+    for cell in cells.values():
+        agent: object = cell.harness
+        if isinstance(agent, Executes):
+            agent.commands(cell.options)
+
+
+def _disturbed(study: Study, cells: Cells, parts: Parts) -> tuple[Cells, Cells]:
+    """The cells without faults and those with them. Controls use no model, and are never disturbed."""
+    if study.faults is None:
+        return cells, {}
+    faulted = {k: with_faults(cell, parts) for k, cell in cells.items() if cell.upstream and not cell.control}
+    return cells if study.faults.beside else {k: c for k, c in cells.items() if k not in faulted}, faulted
+
+
+def _missing(
+    study: Study, benchmarks: Sequence[Benchmark], cells: Mapping[tuple[str, str], Cell], recordings: Recordings
+) -> list[str]:
+    """A note of how many trials have no recording. Raises ConfigError if none has one."""
+    keys = [
+        (TrialKey(b.selector, task.id, cell.arm.digest, repeat), cell.arm)
+        for b in benchmarks
+        for cell in cells.values()
+        if cell.benchmark == b.selector and cell.upstream is not None
+        for task in b.tasks
+        for repeat in range(1, study.repeats + 1)
+    ]
+    missing = sum(not recordings.has(key, arm) for key, arm in keys)
+    if keys and missing == len(keys):
+        raise ConfigError(
+            f"run {recordings.run} holds no recording of any of these trials",
+            hint="a trial is known by its benchmark, task, configuration and repeat: `evalcore show RUN` lists them",
+        )
+    then = "the model is asked" if recordings.replay.record_missing else "they will be void: `--record-missing` asks"
+    return [f"{missing:,} of {len(keys):,} trials have no recording: {then}"] if missing else []
 
 
 def _that_can_run(

@@ -9,6 +9,7 @@ from evalcore.values.task import Role
 from evalcore.values.trial import Attempt, Exit, Grading, TraceRef, TrialKey, Verdict, Void
 from evalcore.values.usage import Usage
 
+INJECTED = "fault-injected"  # the provenance of trials with faults, and so a part of their key
 _USAGE = ("calls", "input", "output", "cache_read", "cache_write", "reasoning", "unreported")
 
 
@@ -50,7 +51,13 @@ def read_attempt(line: bytes) -> Attempt:
     exit_, void, trace = v.get("exit"), v.get("void"), cast("list[JSONValue]", v["trace"])
     return Attempt(
         id=cast(str, v["id"]),
-        key=TrialKey(cast(str, v["benchmark"]), cast(str, v["task"]), cast(str, v["arm"]), cast(int, v["repeat"])),
+        key=TrialKey(
+            cast(str, v["benchmark"]),
+            cast(str, v["task"]),
+            cast(str, v["arm"]),
+            cast(int, v["repeat"]),
+            v["provenance"] == INJECTED,
+        ),
         task_digest=cast(str, v["task_digest"]),
         number=cast(int, v["number"]),
         exit=Exit(**cast("dict[str, str]", exit_)) if exit_ else None,  # type: ignore[arg-type]

@@ -82,7 +82,7 @@ def _unused(benchmarks: Sequence[Benchmark], arms: Sequence[Arm]) -> Iterator[Fa
 def _unserved(model: str, arm: Arm, parts: Parts) -> ConfigError | None:
     """Why a model cannot be called, if its provider can tell."""
     provider: object = parts.provider(model)
-    if isinstance(provider, CheckedProvider):
+    if not parts.offline and isinstance(provider, CheckedProvider):
         try:
             provider.check(model.partition("/")[2], _settings(model, arm, parts))
         except ConfigError as error:

@@ -18,6 +18,7 @@ from evalcore.engine.fault import UNCOUNTED
 from evalcore.engine.judging import Judge, replies_of
 from evalcore.engine.ledger import Ledger
 from evalcore.engine.plan import Plan, close_plan, make_plan
+from evalcore.engine.replay import Replay
 from evalcore.engine.roles import model_of
 from evalcore.engine.runner import (
     DEFAULT_CONCURRENCY,
@@ -116,7 +117,8 @@ def _what_is_left(path: Path, allowed: float | None) -> RunBudget:
 async def remake(stamp: RunStamp, registry: Registry, services: LocalServices) -> Plan:
     """The plan of a stored run, made anew from its study and held against its stamp. Raises RefusedError."""
     prices = PriceList.stamped(stamp.prices)
-    plan = await make_plan(study_of(stamp), registry, services, stamp.run, prices=prices)
+    replay = Replay.of(stamp.replay)
+    plan = await make_plan(study_of(stamp), registry, services, stamp.run, prices=prices, replay=replay)
     reasons = list(_changes(stamp, plan.stamp))
     if reasons:
         raise RefusedError(

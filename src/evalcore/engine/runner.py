@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from attrs import define, evolve, field, frozen
 
 from evalcore.contracts import Clock, Grader
-from evalcore.engine.fault import MAX_ATTEMPTS, UNCOUNTED, backoff_s
+from evalcore.engine.fault import FINAL, MAX_ATTEMPTS, UNCOUNTED, backoff_s
 from evalcore.engine.judging import Judge
 from evalcore.engine.ledger import Ledger
 from evalcore.engine.plan import Plan
@@ -214,7 +214,7 @@ class Runner:
             voids += void.kind not in UNCOUNTED
             if self._draining:
                 return
-            if voids >= MAX_ATTEMPTS:
+            if voids >= MAX_ATTEMPTS or void.kind in FINAL:
                 self._voids_left += 1
                 self.progress.done += 1
                 return
@@ -270,9 +270,12 @@ class Runner:
         served = cell.roles.get("judge")
         if served is None:
             return None
-        known = self._replies.get(attempt.id, ())
+        known, asked = self._replies.get(attempt.id, ()), True
+        if cell.recordings is not None:
+            known = (*known, *cell.recordings.judged(attempt.key, cell.arm))
+            asked = cell.recordings.replay.record_missing
         seed = trial_seed(self._plan.study.seed, attempt.key)
-        return Judge(served.model, served, attempt, self._clock, self._budget, known, seed)
+        return Judge(served.model, served if asked else None, attempt, self._clock, self._budget, known, seed)
 
     async def _required(self, cell: Cell, task: Task, key: TrialKey) -> dict[str, Deliverable] | Void:
         """What the tasks before this one have left, waiting for those under way; or why there is nothing to go on."""

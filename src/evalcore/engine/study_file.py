@@ -20,12 +20,13 @@ from evalcore.errors import ConfigError
 from evalcore.values.arm import Arm
 from evalcore.values.convert import attempt, parse_toml, read_text
 from evalcore.values.faults import ROOT, Faults, Wrong, described, did_you_mean, item_path, key_path, literal, one_of
+from evalcore.values.injection import KINDS, Injection
 from evalcore.values.json import JSONObject, JSONValue, canonical
 from evalcore.values.measure import DIMENSIONS, find_measure
 from evalcore.values.study import Analysis, BenchmarkChoice, Contrast, RoleChoice, Stopping, Study
 from evalcore.values.task import LIMIT_NAMES, ROLES, Limits, Role
 
-TABLES: Final = ("study", "benchmarks", "limits", "roles", "arms", "sweep", "contrasts", "analysis")
+TABLES: Final = ("study", "benchmarks", "limits", "roles", "arms", "sweep", "contrasts", "analysis", "faults")
 _RANGE: Final = re.compile(r"(\d{1,18})(?:(-)(\d{1,18})?)?", re.ASCII)
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HANDLE: Final = re.compile(r"[^\s@](?:[^\x00-\x1f\x7f@]*[^\s@])?")
@@ -170,7 +171,18 @@ def _draft(raw: object, faults: Faults, check_selector: Callable[[str], object] 
         sweep=sweep,
         contrasts=_contrasts(raw, written, sweep, faults),
         analysis=_analysis(raw, faults),
+        faults=_injection(raw, faults),
     )
+
+
+def _injection(raw: Mapping[str, object], faults: Faults) -> Injection | None:
+    """What is to be injected; a table without any kind of fault is a fault itself."""
+    if "faults" not in raw:
+        return None
+    found = attempt(raw["faults"], Injection, where="$.faults", faults=faults)
+    if found is not None and found.empty:
+        faults.add("$.faults", "injects nothing", f"[faults.{KINDS[0]}], or another of {', '.join(KINDS[1:])}")
+    return found
 
 
 def _table(raw: Mapping[str, object], name: str, faults: Faults) -> Mapping[str, object]:

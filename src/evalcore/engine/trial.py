@@ -26,7 +26,8 @@ from evalcore.contracts import (
 from evalcore.engine.dialogue import converse, driver_of
 from evalcore.engine.fault import as_infra, decide, void_of
 from evalcore.engine.judging import Judge
-from evalcore.engine.live import LiveTrial, RoleModel, channel_of
+from evalcore.engine.live import LiveTrial, RoleModel
+from evalcore.engine.replay import Recordings
 from evalcore.errors import AgentError, EvalcoreError, InfraError
 from evalcore.process.bounded import HungError, bounded
 from evalcore.values.arm import Arm
@@ -52,6 +53,7 @@ from evalcore.wires.gateway.channel import MemoryChannel
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.http import Door, WireServer
+from evalcore.wires.injection import Injector
 from evalcore.wires.meter import Meter, RunBudget, limits_json, text_of
 from evalcore.wires.recorder import AttemptRecorder
 from evalcore.wires.tools import RecordedTools
@@ -87,6 +89,9 @@ class Cell:
     roles: Mapping[Role, RoleModel] = Factory(dict)  # who speaks for the roles other than the agent's
     role_limits: Mapping[Role, Limits] = Factory(dict)  # the study's
     provenance: Provenance = "live"
+    recordings: Recordings | None = None  # where models' answers come from, in a replay
+    injector: Injector | None = None  # of faults, on purpose
+    varies: tuple[str, ...] = ()  # what of the requests varies from run to run
 
 
 @frozen
@@ -173,6 +178,8 @@ async def _line(
     trial = LiveTrial(
         key, number, task, cell.arm, assignment, limits, recorder, meter, seed, cell.control, cell.roles, required
     )
+    if cell.recordings is not None:
+        trial.tape = cell.recordings.tape(key, cell.arm, cell.varies)
     _record_start(trial)
     try:
         if cell.control:
@@ -237,10 +244,11 @@ def _record_start(trial: LiveTrial) -> None:
 async def _open(cell: Cell, trial: LiveTrial, meter: Meter) -> tuple[RecordedTools, ...]:
     """Open an episode per bridge and put the tool wire before each."""
     wires: list[RecordedTools] = []
+    faults = None if cell.injector is None else cell.injector.of_tools(trial.key, trial.recorder)
     for spec in trial.assignment.bridges:
         episode = await cell.bridges[spec.kind].open(spec, trial)
         trial.episodes.append(episode)
-        wires.append(RecordedTools(spec.kind, episode, trial.recorder, meter))
+        wires.append(RecordedTools(spec.kind, episode, trial.recorder, meter, faults))
     if len(wires) > 1:
         _refuse_collisions(wires)
     return tuple(wires)
@@ -257,7 +265,7 @@ def _refuse_collisions(wires: Sequence[RecordedTools]) -> None:
 
 async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[RecordedTools, ...]) -> Exit | Void:
     """Let the harness work, within the trial's time, and decide how it ended."""
-    channel = _channel(cell, trial, meter)
+    channel = _channel(cell, trial)
     driver = driver_of(trial.episodes)
     job = Job(
         messages=trial.assignment.messages,
@@ -343,11 +351,11 @@ async def _finished(task: asyncio.Future[HarnessExit], trial: LiveTrial, meter: 
         raise
 
 
-def _channel(cell: Cell, trial: LiveTrial, meter: Meter) -> MemoryChannel | None:
+def _channel(cell: Cell, trial: LiveTrial) -> MemoryChannel | None:
     if cell.upstream is None or cell.arm.model is None:
         return None
     served = RoleModel(cell.arm.model, cell.upstream, cell.parameters, cell.settings, cell.price)
-    return channel_of("agent", served, trial.recorder, meter, trial.key, trial.attempt, trial.seed)
+    return trial.channel("agent", served)
 
 
 def _record_exit(recorder: AttemptRecorder, claim: HarnessExit | None, outcome: Exit | Void) -> None:

@@ -57,16 +57,17 @@ class ReportBuilder:
         self._stamp, self._context, self._weights = stamp, context, weights
         self._metrics = tuple(metrics)
         self._pairs = {
-            (b.selector, a.arm.digest): _Pair(b, a, bool(metrics))
+            (b.selector, a.arm.digest, faults): _Pair(b, a, bool(metrics))
             for b in stamp.benchmarks
             for a in stamp.arms
+            for faults in _sides(stamp, a)
             if a.arm.harness != "oracle" or not b.oracle_note  # not applicable there: no cell, and a note says why
         }
 
     def add(self, attempt: Attempt, grading: Grading | None) -> None:
         """Count one attempt. Raises RefusedError for one of a benchmark or arm that the stamp does not have."""
         key = attempt.key
-        pair = self._pairs.get((key.benchmark, key.arm))
+        pair = self._pairs.get((key.benchmark, key.arm, key.faults))
         if pair is None:
             raise RefusedError(
                 f"attempt {attempt.id} ({key}) belongs to no benchmark and arm of run {self._stamp.run}",
@@ -206,6 +207,14 @@ class ReportBuilder:
         named = {name for cell in cells for name in cell.metrics} if self._metrics else set()
         twice = [i.name for i, _ in self._metrics if i.name in named & measures.BUILT_IN]
         return [Note(f"metric {name} of a plugin has the name of a built-in one, and was left out") for name in twice]
+
+
+def _sides(stamp: RunStamp, arm: ArmStamp) -> tuple[bool, ...]:
+    """Without faults, with them, or both: as the study says for arms that use a model."""
+    faults = stamp.study.get("faults")
+    if not isinstance(faults, dict) or arm.control or not arm.uses_model:
+        return (False,)
+    return (False, True) if faults.get("beside", True) else (True,)
 
 
 class _Pending:

@@ -25,7 +25,7 @@ from evalcore.engine.store import read_stamp
 from evalcore.report.load import judged
 from evalcore.report.model import Cell, Exclusion, MetricValue, Report
 from evalcore.report.words import plural, safe
-from evalcore.values.trial import RESULTS, SUCCESSES, Attempt, Grading, Outcome
+from evalcore.values.trial import RESULTS, SUCCESSES, Attempt, Grading, Outcome, TrialKey
 
 State: TypeAlias = Literal["passed", "failure", "error", "skipped"]
 Place: TypeAlias = tuple[str, str, str | None, str]  # benchmark, arm's digest, provenance, isolation: a cell
@@ -54,16 +54,16 @@ def read_trials(run: Path, grading: str) -> dict[Place, dict[str, list[TaskTrial
 
 def by_task(pairs: Iterable[tuple[Attempt, Grading | None]]) -> dict[Place, dict[str, list[TaskTrial]]]:
     """The same from attempts: a trial's first result stands, and without one its latest attempt decides."""
-    deciding: dict[tuple[str, str, str, int], tuple[Place, TaskTrial]] = {}
+    deciding: dict[TrialKey, tuple[Place, TaskTrial]] = {}
     for attempt, grading in pairs:
-        key = (attempt.key.benchmark, attempt.key.arm, attempt.key.task, attempt.key.repeat)
+        key = attempt.key
         new = _trial(attempt, grading)
         old = deciding.get(key)
         if old is None or _takes_over(new, old[1]):
-            deciding[key] = ((*key[:2], attempt.provenance, attempt.isolation), new)
+            deciding[key] = ((key.benchmark, key.arm, attempt.provenance, attempt.isolation), new)
     cells: dict[Place, dict[str, list[TaskTrial]]] = {}
-    for (_, _, task, _), (place, trial) in deciding.items():
-        cells.setdefault(place, {}).setdefault(task, []).append(trial)
+    for key, (place, trial) in deciding.items():
+        cells.setdefault(place, {}).setdefault(key.task, []).append(trial)
     return cells
 
 

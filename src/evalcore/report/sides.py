@@ -44,6 +44,8 @@ class SideBuilder:
 
     def __init__(self, stamp: RunStamp, arm: ArmStamp) -> None:
         self._stamp, self._arm = stamp, arm
+        faults = stamp.study.get("faults")
+        self._undisturbed = isinstance(faults, dict) and faults.get("beside") is True  # beside the disturbed ones
         self._digests: dict[tuple[str, str], str] = {}
         self._results: dict[tuple[str, str], dict[int, tuple[int, TrialRow]]] = {}
         self._tried: dict[tuple[str, str], set[int]] = {}
@@ -53,7 +55,7 @@ class SideBuilder:
     def add(self, attempt: Attempt, grading: Grading | None) -> None:
         """Count one attempt. Raises RefusedError for a task that changed while the run was going on."""
         key = attempt.key
-        if key.arm != self._arm.arm.digest:
+        if key.arm != self._arm.arm.digest or (key.faults and self._undisturbed):
             return
         place = (key.benchmark, key.task)
         if self._digests.setdefault(place, attempt.task_digest) != attempt.task_digest:

@@ -82,6 +82,8 @@ class HarnessInfo(Descriptor):
     dialects: tuple[str, ...] = ("openai-chat",)
     structures: tuple[str, ...] = ("plain",)
     relists: Literal["push", "per_turn", "never"] = "never"
+    varies: tuple[str, ...] = ()  # what of its requests varies from run to run, for replays: date, uuid
+    unreplayable: str = ""  # why its requests cannot be made to be the same again, where they cannot
     wires: Literal["memory", "http"] = "memory"  # how it reaches them: `http` gives each wire of its jobs a `url`
 
 

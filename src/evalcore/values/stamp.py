@@ -88,5 +88,6 @@ class RunStamp:
     versions: JSONObject = Factory(dict)  # evalcore, python, plugins
     toolkits: JSONObject = Factory(dict)
     host: JSONObject = Factory(dict)
+    replay: JSONObject = Factory(dict)  # `run`, `path`, `record_missing`: where models' answers came from, if not live
     parent: str | None = None  # the run that `rerun` repeated
     prices: JSONObject = Factory(dict)  # the rows that costs were calculated with, by `price_key`; or why there is none

@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import Factory, frozen
 
+from evalcore.values.injection import Injection
 from evalcore.values.json import JSONObject, JSONValue, digest
 from evalcore.values.task import Limits, Role
 
@@ -110,6 +111,7 @@ class Study:
     sweep: Mapping[str, tuple[JSONValue, ...]] = Factory(dict)
     contrasts: tuple[Contrast, ...] = ()
     analysis: Analysis = Analysis()
+    faults: Injection | None = None  # injected on purpose; None: none
 
     def as_json(self) -> JSONObject:
         """The study as its TOML file has it (without nulls), sweep not expanded."""
@@ -131,6 +133,8 @@ class Study:
         whole["arms"] = {k: dict(a) for k, a in self.arms.items()}
         if self.sweep:
             whole["sweep"] = {k: list(v) for k, v in self.sweep.items()}
+        if self.faults is not None:
+            whole["faults"] = self.faults.as_json()
         if self.contrasts:
             whole["contrasts"] = [_contrast(c) for c in self.contrasts]
         if analysis := self.analysis.as_json():

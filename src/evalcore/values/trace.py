@@ -9,7 +9,10 @@ model.request   role, call, `add` (messages), `rest` (all other fields); with `b
 model.retry     role, call, kind, message, wait_s: a try failed, and another follows after that wait
 model.paused    role, call, message, wait_s: the call was held back that long, with all others to this provider
 model.response  role, call, body, wall_s; `disbelieved` names numbers of its usage that cannot be, and are not summed
+model.replayed  role, call, then, source: the answer is that of call `then` of a recorded attempt
+model.diverged  role, call, what, at, difference: the request is not on the tape; `at` is the message, if it is one
 model.error     role, call, kind, message
+fault.injected  what, where (agent, provider, tools), call, and what belongs to the kind: done on purpose
 tool.call       call, tool, arguments (or `raw`, where they were no JSON), bridge
 tool.result     call, error, content (and `structured`), wall_s, queue_s
 env.*           what the environment itself did
@@ -24,12 +27,14 @@ deliverable, evidence
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from evalcore.values.json import JSONObject, JSONValue, loads, parse
 from evalcore.values.task import Call
 
 _HEAD = 80  # bytes within which a line names its kind: events are written with `t` and `e` first
 _EXACT_HEAD = b'{"$exact"'
+_CONVERSATIONS: Final = {"openai-responses": "input"}  # field of a request that holds it; elsewhere `messages`
 
 
 class TraceReader:
@@ -82,12 +87,26 @@ def _event(line: bytes) -> JSONObject:
 
 def _whole(event: JSONObject, earlier: dict[int, JSONObject]) -> JSONObject:
     """The request behind an event that holds only what it adds to an earlier one."""
-    base, add, rest = event.get("base"), event["add"], event.get("rest")
-    assert isinstance(add, list)
+    base, add, rest = event.get("base"), event.get("add"), event.get("rest")
+    if not isinstance(add, list):  # a conversation that is no list is all in the rest
+        return rest if isinstance(rest, dict) else {}
+    conversation = _CONVERSATIONS.get(str(event.get("dialect")), "messages")
     before = earlier[base] if isinstance(base, int) else {}
-    said = before.get("messages", [])
+    said = before.get(conversation, [])
     assert isinstance(said, list)
-    return {**(rest if isinstance(rest, dict) else before), "messages": said + add}
+    return {**(rest if isinstance(rest, dict) else before), conversation: said + add}
+
+
+def calls_of_response(event: JSONObject) -> list[Call]:
+    """The tool calls of a `model.response`, in whatever dialect; arguments that are no JSON stay as `raw`."""
+    body, dialect = event.get("body"), event.get("dialect")
+    if dialect is None or not isinstance(body, dict):
+        return calls_of_message(assistant_message(body))
+    items = body.get("output" if dialect == "openai-responses" else "content")
+    found = [i for i in items if isinstance(i, dict)] if isinstance(items, list) else []
+    if dialect == "openai-responses":
+        return [call_of({"function": i}) for i in found if i.get("type") == "function_call"]
+    return [Call(str(i.get("name", "")), i.get("input")) for i in found if i.get("type") == "tool_use"]
 
 
 def calls_of_message(message: JSONValue) -> list[Call]:
@@ -130,7 +149,7 @@ def first_response_calls(trace: TraceReader) -> list[Call]:
         kind = event["e"]
         if kind == "model.response" and event["role"] == "agent" and not answered:
             answered = True
-            if native := calls_of_message(assistant_message(event["body"])):
+            if native := calls_of_response(event):
                 return native
         elif kind == "model.request" and event["role"] == "agent" and answered:
             break

@@ -24,15 +24,16 @@ SUCCESSES: Final[frozenset[str]] = frozenset({"pass", "declined"})
 
 @frozen
 class TrialKey:
-    """Which trial: one repeat of one task of one benchmark by one arm (by the arm's digest)."""
+    """Which trial: one repeat of one task of one benchmark by one arm (by the arm's digest), with faults or without."""
 
     benchmark: str
     task: str
     arm: str
     repeat: int
+    faults: bool = False  # injected, on purpose
 
     def __str__(self) -> str:
-        return f"{self.benchmark}/{self.task}/{self.arm[:12]}/{self.repeat}"
+        return f"{self.benchmark}/{self.task}/{self.arm[:12]}/{self.repeat}{'+faults' if self.faults else ''}"
 
 
 @frozen

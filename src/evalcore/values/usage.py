@@ -59,6 +59,49 @@ def usage_from_chat(body: JSONObject) -> Usage:
     )
 
 
+def usage_from_responses(body: JSONObject) -> Usage:
+    """The usage of one OpenAI Responses response (`input_tokens` already includes cached ones)."""
+    raw = body.get("usage")
+    if not isinstance(raw, dict):
+        return Usage(calls=1, unreported=1)
+    given, made = raw.get("input_tokens_details"), raw.get("output_tokens_details")
+    return Usage(
+        calls=1,
+        input=_count(raw.get("input_tokens")),
+        output=_count(raw.get("output_tokens")),
+        cache_read=_count(given.get("cached_tokens")) if isinstance(given, dict) else 0,
+        cache_write=_count(given.get("cache_write_tokens")) if isinstance(given, dict) else 0,
+        reasoning=_count(made.get("reasoning_tokens")) if isinstance(made, dict) else 0,
+        cost_usd=_money(raw.get("cost")),
+    )
+
+
+def usage_from_messages(body: JSONObject) -> Usage:
+    """The usage of one Anthropic Messages response, whose `input_tokens` leave out what a cache read or took."""
+    raw = body.get("usage")
+    if not isinstance(raw, dict):
+        return Usage(calls=1, unreported=1)
+    read, written = _count(raw.get("cache_read_input_tokens")), _count(raw.get("cache_creation_input_tokens"))
+    made = raw.get("output_tokens_details")
+    return Usage(
+        calls=1,
+        input=_count(raw.get("input_tokens")) + read + written,
+        output=_count(raw.get("output_tokens")),
+        cache_read=read,
+        cache_write=written,
+        reasoning=_count(made.get("thinking_tokens")) if isinstance(made, dict) else 0,
+        cost_usd=_money(raw.get("cost")),
+    )
+
+
+def usage_of(body: JSONObject, dialect: JSONValue = None) -> Usage:
+    """The usage of one response in any dialect of the model wire; None is Chat Completions."""
+    return _USAGE.get(str(dialect), usage_from_chat)(body)
+
+
+_USAGE: Final = {"openai-responses": usage_from_responses, "anthropic-messages": usage_from_messages}
+
+
 _TOKENS_MAX: Final = 10**9  # of one call: beyond any context window there is
 _USD_MAX: Final = 10**5  # of one call
 

@@ -195,11 +195,16 @@ class Meter:
         self._begun[role] = begun + 1
         return reserved
 
-    def end_model_call(self, role: Role, reserved: float, usage: Usage | None, wall_s: float = 0.0) -> None:
-        """Book a call's usage; None where it failed. One that reports no usage is taken to cost what was set aside."""
+    def end_model_call(
+        self, role: Role, reserved: float, usage: Usage | None, wall_s: float = 0.0, *, paid: bool = True
+    ) -> None:
+        """Book a call's usage; None where it failed. One that reports no usage is taken to cost what was set aside.
+
+        One that is not paid (replayed) is counted, and costs the run nothing.
+        """
         if self._role_limits:
             self._walls[role] = self._walls.get(role, 0.0) + wall_s
-        cost = None if usage is None else reserved if usage.unreported else usage.cost_usd
+        cost = None if usage is None or not paid else reserved if usage.unreported else usage.cost_usd
         self._budget.settle(reserved, cost)
         if usage is not None:
             self.roles.setdefault(role, RoleUse()).add(usage)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from evalcore.contracts import Episode, InputRequired, ToolResult, text_result
 from evalcore.errors import AgentError, InfraError, LimitReached
 from evalcore.process.bounded import HungError, bounded
+from evalcore.values.injection import Dropped, ToolError, ToolTimeout
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import ToolSpec
 from evalcore.wires.meter import Meter
@@ -17,16 +18,33 @@ from evalcore.wires.recorder import AttemptRecorder
 CALL_S: Final = 600.0  # a tool that takes longer has hung: the environment's failure, not the agent's
 
 
+LOST: Final = "the connection to the tool server was lost"
+
+ToolFault: TypeAlias = ToolError | ToolTimeout | Dropped
+
+
+class ConnectionDropped(AgentError):
+    """A tool call whose HTTP connection is closed in the place of an answer, on purpose."""
+
+
 class RecordedTools:
     """One bridge's tools as an agent reaches them."""
 
     url: str | None = None
 
-    def __init__(self, bridge: str, episode: Episode, recorder: AttemptRecorder, meter: Meter) -> None:
+    def __init__(
+        self,
+        bridge: str,
+        episode: Episode,
+        recorder: AttemptRecorder,
+        meter: Meter,
+        faults: Callable[[str, int], ToolFault | None] | None = None,
+    ) -> None:
         self.bridge = bridge
         self._episode = episode
         self._recorder = recorder
         self._meter = meter
+        self._faults = faults  # on purpose: what happens to a call of that tool and number
         self._turn = asyncio.Lock()
         self._specs: tuple[ToolSpec, ...] = ()
         self._names: set[str] = set()
@@ -52,6 +70,9 @@ class RecordedTools:
         if name not in self._names and not getattr(self._episode, "answers_unknown_tools", False):
             return self._answer(number, text_result(f"unknown tool: {name}", error=True), 0.0, 0.0)
         began = self._recorder.elapsed()
+        fault = None if self._faults is None else self._faults(name, number)
+        if fault is not None and not isinstance(fault, Dropped):
+            return await self._failed(number, fault)
         async with self._turn:
             started = self._recorder.elapsed()
             try:
@@ -69,7 +90,21 @@ class RecordedTools:
                 raise self._meter.fail(error, f"tool {name!r} of bridge {self.bridge!r}") from error
         if isinstance(result, InputRequired):  # a headless agent has nobody to ask
             result = text_result(f"input required: {result.message}", error=True)
+        if fault is not None:  # it was made, and nobody is told
+            result = text_result(LOST, error=True)
+            self._answer(number, result, self._recorder.elapsed() - started, started - began)
+            if self.url is not None:
+                raise ConnectionDropped(LOST)
+            return result
         return self._answer(number, result, self._recorder.elapsed() - started, started - began)
+
+    async def _failed(self, number: int, fault: ToolError | ToolTimeout) -> ToolResult:
+        """The result of a call that never reaches the environment, on purpose."""
+        if isinstance(fault, ToolError):
+            return self._answer(number, text_result(fault.message, error=True), 0.0, 0.0)
+        await asyncio.sleep(fault.seconds)
+        late = text_result(f"timed out after {fault.seconds:g} s", error=True)
+        return self._answer(number, late, fault.seconds, 0.0)
 
     def refuse(self, name: str, raw: str, reason: str) -> ToolResult:
         """Record a call whose arguments are no JSON: it never reaches the environment."""

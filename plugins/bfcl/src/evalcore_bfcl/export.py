@@ -30,7 +30,7 @@ from evalcore.values.json import JSONObject, JSONValue, loads
 from evalcore.values.stamp import RunStamp
 from evalcore.values.trace import TraceReader, exit_kind
 from evalcore.values.trial import RESULTS, Attempt, Grading
-from evalcore.values.usage import Usage, usage_from_chat
+from evalcore.values.usage import Usage, usage_of
 from evalcore_bfcl.grader import called_nothing_but
 from evalcore_bfcl.plugin import CATEGORIES, DIALOGUES, MEMORY, MULTI_TURN, WEB_SEARCH, benchmark_name
 from evalcore_bfcl.stateful import executable
@@ -121,7 +121,7 @@ def _results(run: Path, grading: str, repeat: int) -> Iterator[tuple[Attempt, Gr
     seen = set()
     for attempt in read_attempts(run):
         found = verdicts.get(attempt.id)
-        if found is not None and attempt.key.repeat == repeat and attempt.key not in seen:
+        if found is not None and attempt.key.repeat == repeat and not attempt.key.faults and attempt.key not in seen:
             seen.add(attempt.key)
             yield attempt, found
 
@@ -177,7 +177,7 @@ def _tokens(trace: TraceReader) -> JSONObject:
     """What the first model response used, where it said so. No latency: upstream's table cannot take a single one."""
     for event in trace.events("model.response"):
         if event["role"] == "agent" and isinstance(body := event["body"], dict):
-            usage = usage_from_chat(body)
+            usage = usage_of(body, event.get("dialect"))
             return {} if usage.unreported else {"input_token_count": usage.input, "output_token_count": usage.output}
     return {}
 
@@ -189,7 +189,7 @@ def _tokens_by_turn(trace: TraceReader) -> JSONObject:
         if event["e"] == "dialogue.turn":
             used.append([])
         elif event["e"] == "model.response" and event["role"] == "agent" and isinstance(body := event["body"], dict):
-            used[-1].append(usage_from_chat(body))
+            used[-1].append(usage_of(body, event.get("dialect")))
     if not any(used) or any(usage.unreported for turn in used for usage in turn):
         return {}
     return {

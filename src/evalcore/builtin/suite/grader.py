@@ -25,7 +25,7 @@ from evalcore.values.json import JSONObject, JSONValue, parse
 from evalcore.values.task import Call, Task
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import Deliverable, Evidence, Verdict
-from evalcore.values.usage import usage_from_chat
+from evalcore.values.usage import usage_of
 
 VERSION: Final = "1"  # of the rules below: a change of one is another grading
 _FENCED: Final = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
@@ -222,8 +222,8 @@ def _exit_code(wanted: Any, left: Left) -> str | None:
 
 
 def _at_most(wanted: Any, left: Left) -> str | None:
-    responses = [event["body"] for event in left.trace.events("model.response") if event["role"] == "agent"]
-    used = [usage_from_chat(body) for body in responses if isinstance(body, dict)]
+    responses = [event for event in left.trace.events("model.response") if event["role"] == "agent"]
+    used = [usage_of(e["body"], e.get("dialect")) for e in responses if isinstance(e["body"], dict)]
     counts = {
         "model_calls": len(responses),
         "tool_calls": len(left.deliverable.calls),

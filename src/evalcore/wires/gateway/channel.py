@@ -1,33 +1,61 @@
-"""One role's door to a model, in memory. Bodies are Chat Completions JSON; the HTTP form serves the same object."""
+"""One role's door to a model, in memory. Bodies are in the agent's dialect; the HTTP form serves the same object.
+
+Where the provider speaks that dialect, a body passes as it is. Else it is translated; what that left out, and what the
+provider says it used, is in the trace beside what the agent saw.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from operator import is_
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import Final
 
-import orjson
-from attrs import evolve
+from attrs import define, evolve
 
-from evalcore.contracts import CallContext
-from evalcore.errors import AgentError, FatalInfraError
-from evalcore.values.json import JSONObject, JSONValue, has_odd_float
+from evalcore.contracts import CallContext, StreamingProvider, TokenCounter
+from evalcore.errors import AgentError, ConfigError, FatalInfraError, InfraError, ReplayError
+from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Role
 from evalcore.values.trial import TrialKey
-from evalcore.values.usage import Usage, implausible, usage_from_chat
+from evalcore.values.usage import Usage, implausible, usage_of
+from evalcore.wires.gateway.dialects import CHAT
+from evalcore.wires.gateway.dialects.translate import SPOKEN, StreamRelay, translate_request, translate_response
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.refused import RefusedRequest
+from evalcore.wires.gateway.tape import Answer, Tape
+from evalcore.wires.gateway.transcript import Transcript
 from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.meter import Meter, text_of
 from evalcore.wires.recorder import AttemptRecorder
 
+ALIASES: Final = "model_aliases"  # the axis that declares them; it is this channel's, and no part of a request
 DISBELIEVED: Final = "usage-disbelieved"  # an attempt's flag: a provider reported numbers that cannot be
+
+
+@define
+class _Call:
+    """One call on its way: what was asked in which dialect, and what goes to the provider in which."""
+
+    number: int
+    dialect: str
+    spoken: str
+    began: float
+    reserved: float = 0.0
+    replayed: bool = False
+    body: JSONObject | None = None  # the provider's; None: refused before it got there
+    usage: Usage | None = None  # once it is known
+    first_s: float | None = None  # until the first event of a stream
+
+    @property
+    def translated(self) -> bool:
+        return self.dialect != self.spoken
 
 
 class MemoryChannel:
     """Recorded, limited access to one model for one role of one attempt."""
 
-    dialect = "openai-chat"
+    dialect = CHAT
     url: str | None = None
 
     def __init__(
@@ -43,43 +71,227 @@ class MemoryChannel:
         seed: int,
         settings: Mapping[str, JSONValue] | None = None,
         price: ModelPrice | None = None,
+        tape: Tape | None = None,
     ) -> None:
         self.role = role
         self.model = model
-        self.parameters = parameters
+        self.parameters: Mapping[str, JSONValue] = {k: v for k, v in parameters.items() if k != ALIASES}
+        self.aliases = aliases_of(parameters.get(ALIASES))
         self._name = model.partition("/")[2]
         self._upstream = upstream
+        self._spoken: tuple[str, ...] = getattr(upstream.provider, "dialects", (upstream.dialect,))
         self._recorder = recorder
         self._meter = meter
         self._key, self._attempt, self._seed = key, attempt, seed
         self._settings = settings or {}
         self._price = price  # None: not known
+        self._tape = tape  # where answers come from in a replay
         self._calls = 0
-        self._base = 0  # call of the request before
-        self._said: list[JSONValue] = []  # messages of the request before
-        self._messages = b""  # the same, encoded
-        self._rest = b""  # and the rest of that request
-        self._applied: JSONObject = {"applied": dict(parameters)} if parameters else {}  # over what the agent asked for
+        self._transcript = Transcript(role, recorder)
+        self._applied: JSONObject = {"applied": dict(self.parameters)} if self.parameters else {}
 
-    async def complete(self, body: JSONObject) -> JSONObject:
+    @property
+    def streams(self) -> bool:
+        """Whether the provider gives its answers in pieces. A tape gives them whole."""
+        return self._tape is None and isinstance(self._upstream.provider, StreamingProvider)
+
+    async def complete(self, body: JSONObject, dialect: str = CHAT) -> JSONObject:
         """Answer one request. Raises LimitReached, AgentError for a bad request, InfraError for the provider."""
-        reserved = self._meter.begin_model_call(self.role, *self._foreseen(body))
-        usage = None
-        self._calls += 1
-        call = self._calls  # calls may run side by side
-        began = self._recorder.elapsed()
+        known = None if self._tape is None else self._tape.answer(self.role, body)
+        call = self._begin(body, dialect, replayed=known is not None)
         try:
-            self._record_request(body)
-            response = await self._ask({**body, **self.parameters} if self.parameters else body, call)
-            wall_s = round(self._recorder.elapsed() - began, 6)
-            wrong = implausible(response.get("usage"))
-            noted: JSONObject = {"disbelieved": list(wrong)} if wrong else {}
-            self._recorder.record("model.response", role=self.role, call=call, body=response, wall_s=wall_s, **noted)
-            usage = self._believed(response, wrong)
-            self._meter.answered_by(self.role, response.get("model"))
-            return response
+            asked = self._prepared(call, body)
+            if known is not None:
+                return self._replayed(known, call)
+            if self._tape is not None:
+                self._diverge(self._tape, body, call)
+            response = await self._ask(asked, call)
+            return self._answered(call, response, self._told(call, response))
         finally:
-            self._meter.end_model_call(self.role, reserved, usage, self._recorder.elapsed() - began)
+            self._end(call)
+
+    async def stream(
+        self, body: JSONObject, dialect: str = CHAT, *, with_usage: bool = True
+    ) -> AsyncGenerator[JSONObject]:
+        """Answer one request in the events of its dialect, as they come. Raises as `complete`, also between events.
+
+        Whoever stops asking for events ends the provider's work: what came is recorded, and counted as far as known.
+        """
+        if not self.streams:
+            for event in SPOKEN[dialect].cut(await self.complete(body, dialect), with_usage):
+                yield event
+            return
+        call = self._begin(body, dialect)
+        relay = StreamRelay(call.spoken, dialect, with_usage=with_usage)
+        try:
+            asked = self._prepared(call, body)
+            async with aclosing(self._events(asked, call, relay)) as events:
+                async for made in events:
+                    yield made
+            self._answered(call, relay.upstream(), relay.whole())
+        except (GeneratorExit, asyncio.CancelledError):
+            self._left(call, relay)
+            raise
+        finally:
+            self._end(call)
+
+    async def count_tokens(self, body: JSONObject, dialect: str) -> JSONObject:
+        """The tokens of a request that is not sent. Raises RefusedRequest where the provider cannot tell."""
+        provider = self._upstream.provider
+        if not isinstance(provider, TokenCounter) or dialect not in self._spoken:
+            raise RefusedRequest("the provider of this model counts no tokens beforehand", status=404, code="not_found")
+        context = self._context(0, dialect)
+        try:
+            return await provider.count_tokens(self._name, body, context)
+        except Exception as error:
+            if isinstance(error, AgentError):
+                raise
+            raise self._meter.fail(error, f"provider of {self.model!r}") from error
+
+    # ── one call, step by step ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _begin(self, body: JSONObject, dialect: str, *, replayed: bool = False) -> _Call:
+        """Check the limits. From here on the call counts, whatever becomes of it. One from a tape costs nothing."""
+        foreseen = (0.0, True) if replayed else self._foreseen(body)
+        reserved = self._meter.begin_model_call(self.role, *foreseen)
+        self._calls += 1
+        spoken = dialect if dialect in self._spoken else self._spoken[0]
+        return _Call(self._calls, dialect, spoken, self._recorder.elapsed(), reserved, replayed)
+
+    def _prepared(self, call: _Call, body: JSONObject) -> JSONObject:
+        """The provider's body; the agent's is recorded. Raises RefusedRequest for what cannot be translated."""
+        refused: AgentError | None = None
+        beside: JSONObject = dict(self._applied)
+        asked = body
+        try:
+            self._check_name(body)
+            if call.translated:
+                asked, notes = translate_request(body, call.dialect, call.spoken)
+                beside |= {"hints_dropped": list(notes.dropped)} if notes.dropped else {}
+                beside |= {"added": notes.added} if notes.added else {}
+        except AgentError as error:
+            refused = error
+        self._transcript.record(call.number, body, call.dialect, beside)
+        if refused is not None:
+            self._note_error(call, refused)
+            raise refused
+        try:
+            return SPOKEN[call.spoken].apply(asked, self.parameters) if self.parameters else asked
+        except ConfigError as error:
+            self._note_error(call, error)
+            raise self._meter.fail(error, f"provider of {self.model!r}") from None
+
+    async def _ask(self, body: JSONObject, call: _Call) -> JSONObject:
+        context = self._context(call.number, call.spoken)
+        try:
+            response: object = await self._upstream.ask(self._name, body, context, self._recorder, self._waits)
+            return checked(response, call.spoken)
+        except (Exception, SystemExit) as error:
+            self._note_error(call, error)
+            if isinstance(raised := self._raised(error), AgentError):
+                raise
+            raise raised from error
+
+    async def _events(self, body: JSONObject, call: _Call, relay: StreamRelay) -> AsyncGenerator[JSONObject]:
+        """The agent's events. A stream that breaks off is a failure of the provider's."""
+        context = self._context(call.number, call.spoken)
+        try:
+            coming = self._upstream.stream(self._name, body, context, self._recorder, self._waits)
+            async with aclosing(_generator(coming)) as events:
+                async for event in events:
+                    if call.first_s is None:
+                        call.first_s = self._recorder.elapsed() - call.began
+                    for made in relay.add(event):
+                        yield made
+            if not relay.ended:
+                raise InfraError("the provider's stream was cut")
+            checked(relay.upstream(), call.spoken)
+            for made in relay.close():
+                yield made
+        except (Exception, SystemExit) as error:
+            self._note_error(call, error)
+            if isinstance(raised := self._raised(error), AgentError):
+                raise
+            raise raised from error
+
+    def _answered(self, call: _Call, response: JSONObject, told: JSONObject, **more: JSONValue) -> JSONObject:
+        """Record the answer, and count what it used."""
+        wrong = implausible(response.get("usage"))
+        fields: JSONObject = {} if call.dialect == CHAT else {"dialect": call.dialect}
+        if wrong:
+            fields["disbelieved"] = list(wrong)
+        if call.translated:
+            fields["upstream"] = {"dialect": call.spoken, "usage": response.get("usage")}
+        if call.first_s is not None:
+            fields["first_s"] = round(call.first_s, 6)
+        wall_s = round(self._recorder.elapsed() - call.began, 6)
+        self._recorder.record(
+            "model.response", role=self.role, call=call.number, body=told, wall_s=wall_s, **fields, **more
+        )
+        call.usage = self._believed(call, response, wrong)
+        self._meter.answered_by(self.role, response.get("model"))
+        return told
+
+    def _end(self, call: _Call) -> None:
+        elapsed = self._recorder.elapsed() - call.began
+        self._meter.end_model_call(self.role, call.reserved, call.usage, elapsed, paid=not call.replayed)
+
+    def _replayed(self, known: Answer, call: _Call) -> JSONObject:
+        """What was answered then, with what the provider said of its usage."""
+        assert self._tape is not None
+        self._recorder.record(
+            "model.replayed", role=self.role, call=call.number, then=known.call, source=self._tape.source
+        )
+        if known.body is None:
+            refused = RefusedRequest(known.refusal or "")
+            self._note_error(call, refused)
+            raise refused
+        own = known.body if known.usage is None else {**known.body, "usage": known.usage}
+        return self._answered(call, own, known.body)
+
+    def _diverge(self, tape: Tape, body: JSONObject, call: _Call) -> None:
+        """Tell where the request leaves the tape. Raises ReplayError unless the model may be asked instead."""
+        found = tape.divergence(self.role, call.number, body)
+        fields: JSONObject = {"what": found.what, "at": found.at, "difference": found.difference}
+        self._recorder.record("model.diverged", role=self.role, call=call.number, **fields)
+        if not tape.record_missing:
+            text = f"call {call.number} of the role {self.role} is not on the tape ({tape.source}): {found.what}"
+            raise self._meter.fail(ReplayError(text), "replay")
+
+    def _told(self, call: _Call, response: JSONObject) -> JSONObject:
+        return translate_response(response, call.spoken, call.dialect) if call.translated else response
+
+    def _left(self, call: _Call, relay: StreamRelay) -> None:
+        """The agent hung up: keep what it had. What the provider says of its usage by then is less than it was."""
+        if call.first_s is None:
+            return
+        self._answered(call, relay.upstream(), relay.whole(), partial=True)
+        if call.usage is not None:
+            call.usage = evolve(call.usage, unreported=1, cost_usd=None)
+
+    # ── what belongs to it ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _context(self, number: int, dialect: str) -> CallContext:
+        return CallContext(self._key, self._attempt, self.role, number, self._seed, self._settings, dialect=dialect)
+
+    def _check_name(self, body: JSONObject) -> None:
+        """Raises RefusedRequest for a name that is not declared; where none is, every name is the arm's model."""
+        if self.aliases is not None and body.get("model") not in self.aliases:
+            raise RefusedRequest(
+                f"the model {str(body.get('model'))[:200]!r} does not exist here", status=404, code="model_not_found"
+            )
+
+    def _note_error(self, call: _Call, error: BaseException) -> None:
+        kind, message = type(error).__name__, text_of(error)
+        self._recorder.record("model.error", role=self.role, call=call.number, kind=kind, message=message)
+
+    def _raised(self, error: BaseException) -> BaseException:
+        """The error as the agent's side sees it. One about a parameter that the arm sets is no agent's."""
+        if isinstance(error, RefusedRequest) and error.param in self.parameters:
+            error = FatalInfraError(f"the provider does not take the arm's {error.param}: {text_of(error)}")
+        if isinstance(error, AgentError):
+            return error
+        return self._meter.fail(error, f"provider of {self.model!r}")
 
     def _foreseen(self, body: JSONObject) -> tuple[float, bool]:
         """What the request may cost, where its price is known and money is bounded."""
@@ -87,91 +299,47 @@ class MemoryChannel:
             return 0.0, False
         return self._price.foreseen({**body, **self.parameters})
 
-    def _believed(self, response: JSONObject, wrong: list[str]) -> Usage:
+    def _believed(self, call: _Call, response: JSONObject, wrong: list[str]) -> Usage:
         """What the response says that it used; where that cannot be, the call counts as one that did not say."""
         if not wrong:
-            return self._with_cost(usage_from_chat(response), response)
+            return self._with_cost(usage_of(response, call.spoken), response)
         self._meter.flags.add(DISBELIEVED)
         return Usage(calls=1, unreported=1)
-
-    def _with_cost(self, usage: Usage, response: JSONObject) -> Usage:
-        """The usage with its cost: what the provider says that it charges, else by the model's price."""
-        if self._price is None or usage.cost_usd is not None:
-            return usage
-        return evolve(usage, cost_usd=self._price.cost(usage, response.get("service_tier")))
-
-    async def _ask(self, body: JSONObject, call: int) -> JSONObject:
-        context = CallContext(self._key, self._attempt, self.role, call, self._seed, self._settings)
-        try:
-            response: object = await self._upstream.ask(self._name, body, context, self._recorder, self._waits)
-            return _answer(response)
-        except (Exception, SystemExit) as error:
-            kind, message = type(error).__name__, text_of(error)
-            self._recorder.record("model.error", role=self.role, call=call, kind=kind, message=message)
-            if isinstance(error, RefusedRequest) and error.param in self.parameters:  # it is the arm's, no agent's
-                error = FatalInfraError(f"the provider does not take the arm's {error.param}: {message}")
-            if isinstance(error, AgentError):
-                raise
-            raise self._meter.fail(error, f"provider of {self.model!r}") from error
 
     def _waits(self, waits: bool) -> None:
         """The trial's clock stands still while the provider is waited for."""
         self._meter.waits(waits, self._recorder.elapsed())
 
-    def _record_request(self, body: JSONObject) -> None:
-        """Record what the request adds to the one before: a conversation of n turns is stored once, not n times."""
-        messages = body.get("messages")
-        if not isinstance(messages, list):
-            raise AgentError("a request needs `messages`, a list")
-        rest = {k: v for k, v in body.items() if k != "messages"}
-        try:
-            self._record_addition(messages, orjson.dumps(messages), orjson.dumps(rest), rest)
-        except (TypeError, ValueError):  # a value beyond the fast encoder: keep it whole and exact
-            self._record_whole(messages, rest)
-
-    def _record_addition(self, messages: list[JSONValue], encoded: bytes, rest: bytes, rest_value: JSONObject) -> None:
-        before, grows = self._messages, False
-        if before and encoded.startswith(before[:-1]):
-            following = encoded[len(before) - 1 : len(before)]
-            grows = following in (b",", b"]")
-        added = b"[" + encoded[len(before) :] if grows else encoded
-        if grows and encoded[len(before) - 1 : len(before)] == b"]":
-            added = b"[]"
-        known = len(self._said)
-        if grows and all(map(is_, messages, self._said)):
-            odd = self._is_odd(added, messages[known:])
-        else:  # new objects, even if they are encoded alike: a null may be a NaN now
-            odd = self._is_odd(encoded, messages)
-        if odd or self._is_odd(rest, rest_value):
-            self._record_whole(messages, rest_value)
-            return
-        head = b'"e":"model.request","role":"%s","call":%d' % (self.role.encode(), self._calls)
-        base = b',"base":%d' % self._base if grows else b""
-        tail = b"" if rest == self._rest and grows else b',"rest":' + rest
-        if self._applied:
-            tail += b"," + orjson.dumps(self._applied)[1:-1]
-        self._recorder.record_encoded(head + base + b',"add":' + added + tail + b"}")
-        self._base, self._said, self._messages, self._rest = self._calls, list(messages), encoded, rest
-
-    @staticmethod
-    def _is_odd(encoded: bytes, value: object) -> bool:
-        """Whether the fast encoder lost something: it writes NaN as null."""
-        return b"null" in encoded and has_odd_float(value)
-
-    def _record_whole(self, messages: list[JSONValue], rest: JSONObject) -> None:
-        self._recorder.record(
-            "model.request", role=self.role, call=self._calls, add=messages, rest=rest, **self._applied
-        )
-        self._said, self._messages, self._rest = [], b"", b""
+    def _with_cost(self, usage: Usage, response: JSONObject) -> Usage:
+        """The usage with its cost: what the provider says that it charges, else by the model's price."""
+        if self._price is None or usage.cost_usd is not None:
+            return usage
+        raw = response.get("usage")
+        tier = response.get("service_tier") or (raw.get("service_tier") if isinstance(raw, dict) else None)
+        return evolve(usage, cost_usd=self._price.cost(usage, tier))
 
 
-def _answer(response: object) -> JSONObject:
-    """The provider's response, if it is one. Raises TypeError: what has no choices is a failure in disguise."""
+def _generator(events: AsyncIterator[JSONObject]) -> AsyncGenerator[JSONObject]:
+    """The same: what is written with `yield` can be closed, and is."""
+    assert isinstance(events, AsyncGenerator)
+    return events
+
+
+def aliases_of(value: JSONValue) -> tuple[str, ...] | None:
+    """The declared names, from a text with commas; None: any."""
+    if not isinstance(value, str) or value == "any":
+        return None
+    return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def checked(response: object, dialect: str) -> JSONObject:
+    """The provider's response, if it is one. Raises TypeError: what has no answer in it is a failure in disguise."""
     if not isinstance(response, dict):
         raise TypeError(f"answered {type(response).__name__}, no object")
-    choices = response.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise TypeError(f"answered without choices: {str(response.get('error') or response)[:200]}")
-    if not isinstance(choices[0].get("message"), dict):
+    field = SPOKEN[dialect].answers
+    found = response.get(field)
+    if not isinstance(found, list) or (dialect == CHAT and (not found or not isinstance(found[0], dict))):
+        raise TypeError(f"answered without {field}: {str(response.get('error') or response)[:200]}")
+    if dialect == CHAT and not isinstance(found[0].get("message"), dict):
         raise TypeError("answered a choice without a message")
     return response

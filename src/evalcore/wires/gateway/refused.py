@@ -6,10 +6,22 @@ from evalcore.errors import AgentError
 
 
 class RefusedRequest(AgentError):
-    """Carries the provider's status, code and parameter, so that the agent can be told the same."""
+    """Carries the provider's status, code and parameter, so that the agent can be told the same.
 
-    def __init__(self, message: str, *, status: int = 400, code: str | None = None, param: str | None = None) -> None:
+    `retry_after_s` is when the agent may try again; None: it would be refused again.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        code: str | None = None,
+        param: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
         super().__init__(message)
+        self.retry_after_s = retry_after_s
         self.status = status
         self.code = code
         self.param = param

@@ -14,6 +14,7 @@ from evalcore.errors import InfraError, TransientError
 from evalcore.values.json import JSONObject
 from evalcore.wires.gateway import retries
 from evalcore.wires.gateway.gate import Gate
+from evalcore.wires.injection import Injector
 
 DIALECT: Final = "openai-chat"
 
@@ -27,12 +28,15 @@ def unheeded(waits: bool) -> None:
 class Upstream:
     """One provider at one address, for a whole run. Made once; shared by the channels of all trials."""
 
-    def __init__(self, name: str, provider: Provider, clock: Clock, random: Random) -> None:
+    def __init__(
+        self, name: str, provider: Provider, clock: Clock, random: Random, injector: Injector | None = None
+    ) -> None:
         self.name = name
         self.provider = provider
         self.dialect: str = getattr(provider, "dialect", DIALECT)
         self.gate = Gate(name, clock)
         self._random = random.random
+        self._injector = injector  # of faults, on purpose
 
     async def ask(
         self, model: str, body: JSONObject, context: CallContext, events: Recorder, waits: Waits = unheeded
@@ -41,10 +45,14 @@ class Upstream:
 
         Raises InfraError once no try is left, OutageError after an outage, Interrupted if the run is stopped meanwhile.
         """
-        call = _Call(self.gate, self._random, context, events, waits)
+        call, injector = _Call(self.gate, self._random, context, events, waits), self._injector
+        if injector is not None:
+            await self._disturb(injector, context, events)
         while True:
             await call.begin()
             try:
+                if injector is not None:
+                    injector.fail_try(call.context, events)
                 answer = await self.provider.complete(model, body, call.context)
             except BaseException as error:
                 call.failed(error)
@@ -53,18 +61,24 @@ class Upstream:
                 await call.before_next(error)
             else:
                 call.answered()
-                return answer
+                return answer if injector is None else self._spoilt(injector, answer, context, events)
 
     async def stream(
         self, model: str, body: JSONObject, context: CallContext, events: Recorder, waits: Waits = unheeded
     ) -> AsyncIterator[JSONObject]:
         """The events of one answer, as `ask`. It is tried again until the first event came, and never after that."""
         assert isinstance(self.provider, StreamingProvider)
-        call, begun = _Call(self.gate, self._random, context, events, waits), False
+        call, begun, injector = _Call(self.gate, self._random, context, events, waits), False, self._injector
+        if injector is not None:
+            await self._disturb(injector, context, events)
         while True:
             await call.begin()
             try:
+                if injector is not None:
+                    injector.fail_try(call.context, events)
                 async for event in self.provider.stream(model, body, call.context):
+                    if begun and injector is not None and injector.cuts(context, events):
+                        raise injector.cut_off()
                     begun = True
                     yield event
             except BaseException as error:
@@ -77,6 +91,18 @@ class Upstream:
             else:
                 call.answered()
                 return
+
+    async def _disturb(self, injector: Injector, context: CallContext, events: Recorder) -> None:
+        """What happens to a call before it is made. Raises InjectedFault."""
+        if delay_s := injector.delay_s(context, events):
+            await self.gate.wait(delay_s, "a delay that the study injects")
+        injector.refuse(context, events)
+
+    def _spoilt(self, injector: Injector, answer: JSONObject, context: CallContext, events: Recorder) -> JSONObject:
+        """What becomes of an answer on its way to the agent. Raises InjectedFault."""
+        if injector.cuts(context, events):
+            raise injector.cut_off()
+        return injector.malform(answer, context, events)
 
     def stop(self) -> None:
         """The run is being stopped: end every wait. What is being answered may finish."""

@@ -58,6 +58,11 @@ class Exchange:
             self._more = event["type"] == "http.request" and event.get("more_body", False)
         return b"".join(parts)
 
+    async def hung_up(self) -> None:
+        """Wait until the client is gone. Only after its request was read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
     async def send(self, event: Event) -> None:
         """Pass an ASGI event on, and note the status."""
         if event["type"] == "http.response.start":

@@ -1,4 +1,13 @@
-"""The model wire over HTTP: OpenAI Chat Completions, JSON and server-sent events, before a recorded channel."""
+"""The model wire over HTTP: three dialects, JSON and server-sent events, before one recorded channel.
+
+    POST v1/chat/completions             OpenAI Chat Completions
+    POST v1/responses                    OpenAI Responses
+    POST v1/messages                     Anthropic Messages
+    POST v1/messages/count_tokens        where the provider counts
+    GET  v1/models, v1/models/{name}     in the words of whoever asks
+
+How an answer is delivered is between the agent and this door: `stream` and its options are no part of what is asked.
+"""
 
 from __future__ import annotations
 
@@ -6,119 +15,128 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from evalcore.contracts import Channel, Recorder
-from evalcore.errors import AgentError, BudgetExceeded, EvalcoreError, LimitReached
-from evalcore.values.json import JSONObject, parse
-from evalcore.wires.gateway.refused import RefusedRequest
-from evalcore.wires.http.chat_stream import DONE, WAITING, chunks, sse
+from evalcore.contracts import Recorder, ServedChannel
+from evalcore.errors import EvalcoreError
+from evalcore.values.json import JSONObject, JSONValue, parse
+from evalcore.wires.gateway.dialects import CHAT, MESSAGES, RESPONSES
+from evalcore.wires.gateway.dialects.translate import SPOKEN
 from evalcore.wires.http.door import Door, DoorClosed
-from evalcore.wires.http.exchange import EVENT_STREAM, Exchange, TooLarge, write_json
+from evalcore.wires.http.exchange import Exchange, TooLarge, write_json
+from evalcore.wires.http.model_errors import Failure, failure
+from evalcore.wires.http.model_stream import Delivery, deliver_whole, whole_stream
 
 BODY_CAP: Final = 32 << 20  # a long conversation with images
-PATIENCE_S: Final = 15.0  # how long a stream waits for the model before it begins, and then between signs of life
 
-# The official clients retry 429 and 5xx on their own. The gateway has retried, or nothing can help: they are told so.
-_NO_RETRY: Final = {b"x-should-retry": b"false"}
+_DIALECTS: Final = {"v1/chat/completions": CHAT, "v1/responses": RESPONSES, "v1/messages": MESSAGES}
+_COUNT: Final = "v1/messages/count_tokens"
+_MODELS: Final = "v1/models"
+_LONG_AGO: Final = "1970-01-01T00:00:00Z"
 
 
 class ModelDoor(Door):
     """One role's model at `/m/{token}/v1`."""
 
-    def __init__(self, url: str, forget: Callable[[], None], events: Recorder | None, channel: Channel) -> None:
+    def __init__(self, url: str, forget: Callable[[], None], events: Recorder | None, channel: ServedChannel) -> None:
         super().__init__(url, forget, events)
         self._channel = channel
 
     async def serve(self, exchange: Exchange) -> None:
-        """One request of the dialect."""
-        if exchange.method == "POST" and exchange.rest == "v1/chat/completions":
-            await self._complete(exchange)
-        elif exchange.method == "GET" and exchange.rest == "v1/models":
-            await exchange.reply(200, write_json({"object": "list", "data": [_model(self._channel.model)]}))
-        elif exchange.method == "GET" and exchange.rest.startswith("v1/models/"):
-            await exchange.reply(200, write_json(_model(exchange.rest.removeprefix("v1/models/"))))
-        elif exchange.rest in ("v1/chat/completions", "v1/models"):
-            await exchange.reply(405, refusal("method not allowed", code="method_not_allowed"))
+        """One request of a dialect."""
+        path, dialect = exchange.rest, _DIALECTS.get(exchange.rest)
+        asks_anthropic = exchange.header(b"anthropic-version") is not None
+        if exchange.method == "POST" and dialect is not None:
+            await self._answer(exchange, dialect)
+        elif exchange.method == "POST" and path == _COUNT:
+            await self._count(exchange)
+        elif exchange.method == "GET" and path == _MODELS:
+            await exchange.reply(200, write_json(_models(self._names(), anthropic=asks_anthropic)))
+        elif exchange.method == "GET" and path.startswith(f"{_MODELS}/"):
+            await self._model(exchange, path.removeprefix(f"{_MODELS}/"), anthropic=asks_anthropic)
         else:
-            await exchange.reply(404, refusal(f"no such endpoint: /{exchange.rest[:200]}", code="unknown_url"))
+            known = dialect is not None or path in (_COUNT, _MODELS)
+            told = Failure(405, "method not allowed", code="method_not_allowed")
+            if not known:
+                told = Failure(404, f"no such endpoint: /{path[:200]}", code="unknown_url")
+            in_messages = path.startswith("v1/messages") or asks_anthropic
+            await exchange.reply(told.status, told.body(MESSAGES if in_messages else CHAT))
 
-    async def _complete(self, exchange: Exchange) -> None:
+    # ── models ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _names(self) -> tuple[str, ...]:
+        return self._channel.aliases or (self._channel.model,)
+
+    async def _model(self, exchange: Exchange, name: str, *, anthropic: bool) -> None:
+        if self._channel.aliases is not None and name not in self._channel.aliases:
+            told = Failure(404, f"the model {name[:200]!r} does not exist here", code="model_not_found")
+            await exchange.reply(404, told.body(MESSAGES if anthropic else CHAT))
+            return
+        await exchange.reply(200, write_json(_model(name, anthropic=anthropic)))
+
+    # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _answer(self, exchange: Exchange, dialect: str) -> None:
+        body = await self._body(exchange, dialect)
+        if body is None:
+            return
+        streamed, options = body.pop("stream", None) is True, body.pop("stream_options", None)
+        agent = (exchange.header(b"user-agent") or b"").decode("latin-1")[:200]
+        self.tell("wire.client", wire="model", role=self._channel.role, dialect=dialect, agent=agent, stream=streamed)
+        if not streamed:
+            await self._reply(exchange, body, dialect)
+            return
+        usage = isinstance(options, dict) and options.get("include_usage") is True
+        if self._channel.streams:
+            await Delivery(self, exchange, dialect).send(self._channel.stream(body, dialect, with_usage=usage))
+        else:
+            whole = asyncio.ensure_future(self._cut(body, dialect, with_usage=usage))
+            await deliver_whole(exchange, whole, dialect)
+
+    async def _reply(self, exchange: Exchange, body: JSONObject, dialect: str) -> None:
+        try:
+            response = await self.carry_out(self._channel.complete(body, dialect))
+        except (EvalcoreError, DoorClosed) as error:
+            told = failure(error)
+            await exchange.reply(told.status, told.body(dialect), more=told.headers)
+            return
+        await exchange.reply(200, write_json(_complete(response) if dialect == CHAT else response))
+
+    async def _cut(self, body: JSONObject, dialect: str, *, with_usage: bool) -> bytes:
+        response = await self.carry_out(self._channel.complete(body, dialect))
+        whole = _complete(response) if dialect == CHAT else response
+        return whole_stream(SPOKEN[dialect].cut(whole, with_usage), dialect)
+
+    async def _count(self, exchange: Exchange) -> None:
+        body = await self._body(exchange, MESSAGES)
+        if body is None:
+            return
+        try:
+            counted = await self.carry_out(self._channel.count_tokens(body, MESSAGES))
+        except (EvalcoreError, DoorClosed) as error:
+            told = failure(error)
+            await exchange.reply(told.status, told.body(MESSAGES), more=told.headers)
+            return
+        await exchange.reply(200, write_json(counted))
+
+    async def _body(self, exchange: Exchange, dialect: str) -> JSONObject | None:
+        """The request; None where it is none, and the agent was told. Anthropic's betas, a header, join it."""
         try:
             body = parse(await exchange.body(BODY_CAP))
         except TooLarge:
-            await exchange.reply(413, refusal(f"the request is larger than {BODY_CAP} bytes"))
-            return
+            await exchange.reply(413, Failure(413, f"the request is larger than {BODY_CAP} bytes").body(dialect))
+            return None
         except ValueError as error:
-            await exchange.reply(400, refusal(f"the request is no JSON: {error}"))
-            return
+            await exchange.reply(400, Failure(400, f"the request is no JSON: {error}").body(dialect))
+            return None
         if not isinstance(body, dict):
-            await exchange.reply(400, refusal("the request is no JSON object"))
-            return
-        # How the answer is delivered is between the agent and this door: the model is asked the same either way.
-        streamed, options = body.pop("stream", None) is True, body.pop("stream_options", None)
-        agent = (exchange.header(b"user-agent") or b"").decode("latin-1")[:200]
-        self.tell(
-            "wire.client", wire="model", role=self._channel.role, dialect="openai-chat", agent=agent, stream=streamed
-        )
-        if streamed:
-            usage = isinstance(options, dict) and options.get("include_usage") is True
-            await self._stream(exchange, body, with_usage=usage)
-        else:
-            await self._answer(exchange, body)
-
-    async def _answer(self, exchange: Exchange, body: JSONObject) -> None:
-        try:
-            response = await self.carry_out(self._channel.complete(body))
-        except (EvalcoreError, DoorClosed) as error:
-            await exchange.reply(*failure(error), more=_NO_RETRY)
-            return
-        await exchange.reply(200, write_json(_whole(response)))
-
-    async def _stream(self, exchange: Exchange, body: JSONObject, *, with_usage: bool) -> None:
-        """Wait for the answer, with signs of life once it takes long; then send it in pieces."""
-        answer = asyncio.ensure_future(self.carry_out(self._channel.complete(body)))
-        try:
-            while not (await asyncio.wait((answer,), timeout=PATIENCE_S))[0]:
-                if not exchange.status:
-                    await exchange.begin_stream()
-                await exchange.stream(WAITING)
-            response = answer.result()
-        except (EvalcoreError, DoorClosed) as error:
-            status, text = failure(error)
-            if exchange.status:  # too late for a status: the error is the last event
-                await exchange.stream(b"data: " + text + b"\n\n", last=True)
-            else:
-                await exchange.reply(status, text, more=_NO_RETRY)
-            return
-        finally:
-            answer.cancel()
-        events = b"".join(sse(chunk) for chunk in chunks(_whole(response), with_usage=with_usage)) + DONE
-        if exchange.status:
-            await exchange.stream(events, last=True)
-        else:
-            await exchange.reply(200, events, EVENT_STREAM, {b"cache-control": b"no-cache"})
+            await exchange.reply(400, Failure(400, "the request is no JSON object").body(dialect))
+            return None
+        betas = exchange.header(b"anthropic-beta")
+        if dialect == MESSAGES and betas:
+            body["betas"] = [name.strip() for name in betas.decode("latin-1").split(",") if name.strip()]
+        return body
 
 
-def refusal(
-    message: str, kind: str = "invalid_request_error", *, code: str | None = None, param: str | None = None
-) -> bytes:
-    """An error as the dialect writes it."""
-    return write_json({"error": {"message": message, "type": kind, "param": param, "code": code}})
-
-
-def failure(error: Exception) -> tuple[int, bytes]:
-    """Status and body for what a channel raised. What is wrong with the machine is not the agent's to know."""
-    if isinstance(error, (LimitReached, BudgetExceeded)):
-        return 429, refusal(error.message, "insufficient_quota", code="insufficient_quota")
-    if isinstance(error, RefusedRequest):
-        return error.status, refusal(error.message, code=error.code, param=error.param)
-    if isinstance(error, AgentError):
-        return 400, refusal(error.message)
-    if isinstance(error, DoorClosed):
-        return 404, refusal("not found", code="not_found")
-    return 502, refusal("the model provider failed", "server_error", code="provider_failure")
-
-
-def _whole(response: JSONObject) -> JSONObject:
+def _complete(response: JSONObject) -> JSONObject:
     """The response with what strict clients insist on and some providers leave out."""
     return (
         response
@@ -127,5 +145,14 @@ def _whole(response: JSONObject) -> JSONObject:
     )
 
 
-def _model(name: str) -> JSONObject:
+def _model(name: str, *, anthropic: bool) -> JSONObject:
+    if anthropic:
+        return {"type": "model", "id": name, "display_name": name, "created_at": _LONG_AGO}
     return {"id": name, "object": "model", "created": 0, "owned_by": "evalcore"}
+
+
+def _models(names: tuple[str, ...], *, anthropic: bool) -> JSONObject:
+    rows: list[JSONValue] = [_model(name, anthropic=anthropic) for name in names]
+    if anthropic:
+        return {"data": rows, "has_more": False, "first_id": names[0], "last_id": names[-1]}
+    return {"object": "list", "data": rows}

@@ -1,7 +1,7 @@
 """The wire server: one loopback HTTP server per process, started when first needed, with a door per wire of a trial.
 
     /e/{token}/mcp          the tool wire: MCP, streamable HTTP, every revision that the SDK serves
-    /m/{token}/v1/...       the model wire: OpenAI Chat Completions
+    /m/{token}/v1/...       the model wire: OpenAI Chat Completions and Responses, Anthropic Messages
 
 Tokens are 128 random bits, live as long as their door, and are never logged. A foreign Host or any Origin is refused
 before a token is looked at: no page in a browser on this machine may reach a wire.
@@ -17,7 +17,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from evalcore.contracts import Channel, Recorder, Tools
+from evalcore.contracts import Recorder, ServedChannel, Tools
 from evalcore.errors import InfraError
 from evalcore.wires.http.door import Door, DoorClosed
 from evalcore.wires.http.exchange import Exchange, Receive, Scope, Send, header
@@ -70,7 +70,7 @@ class WireServer:
         self._doors["e", token] = door
         return door
 
-    async def serve_channel(self, channel: Channel, events: Recorder | None = None) -> Door:
+    async def serve_channel(self, channel: ServedChannel, events: Recorder | None = None) -> Door:
         """Open a door to one role's model."""
         from evalcore.wires.http.model_door import ModelDoor
 

@@ -16,8 +16,9 @@ from evalcore.contracts import Recorder, ToolResult, Tools
 from evalcore.errors import EvalcoreError, InfraError, LimitReached
 from evalcore.values.json import JSONObject, JSONValue, parse
 from evalcore.wires.http.door import Door, DoorClosed
-from evalcore.wires.http.exchange import Exchange, TooLarge, write_json
+from evalcore.wires.http.exchange import Event, Exchange, Send, TooLarge, write_json
 from evalcore.wires.http.results import outgoing
+from evalcore.wires.tools import ConnectionDropped
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
@@ -29,6 +30,7 @@ LIMIT_CODE: Final = -32000  # JSON-RPC leaves -32000 to -32099 to servers
 RAW: Final = "evalcore/raw-arguments"  # in `_meta`: arguments that were no JSON, as a harness of our own reports them
 
 _DOOR: Final = "evalcore.door"
+_DROPPED: Final = "evalcore.dropped"
 _ARGUMENTS: Final = "evalcore.arguments"
 _MODERN: Final = "2026-07-28"
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -82,7 +84,19 @@ class ToolDoor(Door):
         if _SURROGATE.search(body) is not None:
             body = self._set_aside(exchange, body)
         exchange.scope[_DOOR] = self
-        await self._manager.handle_request(exchange.scope, exchange.replay(body), exchange.send)
+        await self._manager.handle_request(exchange.scope, exchange.replay(body), self._unless_dropped(exchange))
+
+    @staticmethod
+    def _unless_dropped(exchange: Exchange) -> Send:
+        """Sends what the SDK answers; of a connection that is to be dropped only the head, and then it is closed."""
+
+        async def send(message: Event) -> None:
+            if _DROPPED not in exchange.scope:
+                await exchange.send(message)
+            elif message["type"] == "http.response.start":
+                await exchange.send({**message, "headers": [(b"content-length", b"1000000")]})
+
+        return send
 
     @staticmethod
     def _set_aside(exchange: Exchange, body: bytes) -> bytes:
@@ -116,6 +130,10 @@ class ToolDoor(Door):
             result = await self.carry_out(self._made(name, params, ctx))
         except LimitReached as error:
             raise _mcp_error(LIMIT_CODE, error.message, {"limit": error.limit}) from None
+        except ConnectionDropped:
+            if ctx.request is not None:
+                ctx.request.scope[_DROPPED] = True
+            raise _mcp_error(-32603, "the tool server failed") from None
         except (EvalcoreError, DoorClosed):  # the meter knows; the agent need not know how the machine is built
             raise _mcp_error(-32603, "the tool server failed") from None
         return self._wire_form(name, result, modern=ctx.protocol_version >= _MODERN)
