@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from pathlib import Path
 from random import Random
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -286,6 +287,18 @@ class Bridge(Protocol):
     async def open(self, spec: BridgeSpec, trial: OpenTrial) -> Episode: ...
 
 
+@runtime_checkable
+class PreparingBridge(Protocol):
+    """A bridge that can begin to make ready for a trial that will be opened soon. `prepare` returns at once."""
+
+    def prepare(self, spec: BridgeSpec) -> None: ...
+
+
+# Where an agent asked to be told how far a call is, its wire sets this while the episode carries the call out.
+Progress: TypeAlias = Callable[[float, "float | None", "str | None"], Awaitable[None]]
+PROGRESS: ContextVar[Progress | None] = ContextVar("evalcore.progress", default=None)
+
+
 class Sandbox(Protocol):
     """An isolated tree in which processes run."""
 
@@ -428,6 +441,13 @@ class Transform(Protocol):
     """Changes an assignment for an axis value; runs before the episode is opened."""
 
     async def apply(self, assignment: Assignment, value: JSONValue) -> Assignment: ...
+
+
+@runtime_checkable
+class CheckedTransform(Protocol):
+    """A transform that can tell before a run that a value cannot be applied. `check` raises ConfigError."""
+
+    def check(self, value: JSONValue) -> None: ...
 
 
 class Renderer(Protocol):

@@ -6,11 +6,11 @@ Nothing is spent here: tasks are loaded, harnesses probed, graders stamped, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
-from evalcore.contracts import CheckedAdapter, Executes
+from evalcore.contracts import CheckedAdapter, CheckedTransform, Executes
 from evalcore.engine.arms import complete_arms
 from evalcore.engine.benchmarks import Benchmark, load_benchmark, selectors_of, with_oracle_note
 from evalcore.engine.parts import Parts, check_providers, check_transforms, close_all, make_cell, vocabulary
@@ -21,6 +21,7 @@ from evalcore.engine.trial import Cell
 from evalcore.errors import ConfigError
 from evalcore.plugins import Registry
 from evalcore.values.arm import Arm
+from evalcore.values.json import JSONValue
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import Study
 from evalcore.values.task import Task
@@ -163,15 +164,24 @@ async def make_plan(
                     benchmark, arm, info, harness, study, parts, _price(arm, prices), roles
                 )
     notes += [f"oracle is not applicable to {b.selector}: {n}" for b in benchmarks if (n := b.stamp.oracle_note)]
-    for cell in cells.values():
-        agent: object = cell.harness
-        if isinstance(agent, Executes):  # its file is read here, so that a bad one is told before anything runs
-            agent.commands(cell.options)
+    for cell in cells.values() if to_run else ():
+        for transform, value in cell.transforms:
+            turned: object = transform
+            if isinstance(turned, CheckedTransform):
+                turned.check(value)
+        commands_of(cell)  # the files that name them are read here, so that a bad one is told before anything runs
     if not cells:
         raise ConfigError("nothing to run", hint=notes[0] if notes else None)
     _check_roles_money(study, cells, prices)
     stamp = await make_stamp(study, run, arms, harnesses, benchmarks, registry, services, prices.as_json())
     return Plan(study, stamp, tuple(benchmarks), arms, cells, parts, tuple(notes))
+
+
+def commands_of(cell: Cell) -> list[Sequence[str]]:
+    """What the files of a cell's parts would have executed or reached on this machine. Raises ConfigError."""
+    parts: list[tuple[object, Mapping[str, JSONValue]]] = [(cell.harness, cell.options), (cell.adapter, cell.arm.axes)]
+    parts += [(transform, cell.arm.axes) for transform, _ in cell.transforms]
+    return [argv for part, given in parts if isinstance(part, Executes) for argv in part.commands(given)]
 
 
 def _price(arm: Arm, prices: PriceList) -> ModelPrice | None:

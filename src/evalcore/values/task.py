@@ -190,10 +190,16 @@ class ToolSpec:
     description: str
     input_schema: JSONObject
     output_schema: JSONObject | None = None
+    more: JSONObject = Factory(dict)  # whatever else its server lists it with: title, annotations, _meta
 
     def as_json(self) -> JSONObject:
         """The tool as MCP lists it."""
-        value: JSONObject = {"name": self.name, "description": self.description, "inputSchema": self.input_schema}
+        value: JSONObject = {
+            **self.more,
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+        }
         if self.output_schema is not None:
             value["outputSchema"] = self.output_schema
         return value
