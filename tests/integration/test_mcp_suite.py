@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import pytest
 
 from evalcore.contracts import Driver, OpenTrial, Recorder, ToolResult, text_result
+from evalcore.engine.run import RunOptions
 from evalcore.engine.runner import RunEnd
 from evalcore.engine.store import TraceStore
 from evalcore.errors import ConfigError
@@ -159,6 +161,36 @@ def test_an_arm_without_a_suite_gets_the_servers_too(tmp_path: Path) -> None:
     assert {a.void.message for a in collided.attempts() if a.void} == {
         "tool 'mark' is offered by 'mcp' and by 'toolset'"
     }
+
+
+# ── spares ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_servers_of_the_next_trials_are_started_while_others_run(tmp_path: Path) -> None:
+    """Each with the files of its own task; and nothing that was made ready is left when the run ends."""
+    servers(tmp_path, raw=raw("put,get,where"))
+    lines = [
+        {
+            **KEEP,
+            "id": f"t{number}",
+            "tool_server": {"files": {"state.json": str(number)}},
+            "grade": {"mcp_state": [{"tool": "get", "json": {"value": number}}, {"tool": "where"}]},
+            "gold": {"calls": [{"name": "get"}]},
+        }
+        for number in range(6)
+    ]
+    write(tmp_path / "mine.jsonl", lines)
+    given = {"oracle": arms(mcp_servers="servers.json", sandbox="none")["oracle"]}
+    done = ran("mine.jsonl", tmp_path, given, options=RunOptions(concurrency=1))
+    assert done.outcomes("oracle") == {f"t{number}": ["pass"] for number in range(6)}
+    assert [[event["spare"] for event in events] for events in traces(done, "env.server")] == [
+        [False],
+        *([[True]] * 5),
+    ]
+    asked = [events[0]["data"]["mcp_state"][1]["text"] for events in traces(done, "evidence")]  # type: ignore[call-overload, index]
+    pids = {json.loads(str(text))["pid"] for text in asked}
+    assert len(pids) == 6 and not any(psutil.pid_exists(pid) for pid in pids)
+    assert not psutil.Process().children(recursive=True)
 
 
 # ── the axis instructions ────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,9 +8,10 @@ as they are.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from evalcore.builtin.mcp.connection import CallFailed, Connection, NotAnswered
@@ -33,6 +34,7 @@ class McpBridge:
         self._services = services
         self._environ = os.environ if environ is None else environ
         self.spares = Spares(self._stack)
+        self._ending: set[asyncio.Task[None]] = set()
 
     def prepare(self, spec: BridgeSpec) -> None:
         """Begin to make ready for a trial that will be opened soon."""
@@ -46,14 +48,27 @@ class McpBridge:
         recipe = read_recipe(spec.config)
         stack, warm = await self.spares.take(recipe)
         try:
-            return McpEpisode(stack, trial, warm=warm)
+            return McpEpisode(stack, trial, self._end, warm=warm)
         except BaseException:
             await stack.close()
             raise
 
+    async def ended(self) -> None:
+        """Wait until nothing is left of the trials that are over."""
+        if self._ending:
+            await asyncio.wait(set(self._ending))
+
     async def close(self) -> None:
-        """End every spare."""
+        """End every spare, and wait for all that is ending."""
         await self.spares.close()
+        await self.ended()
+
+    def _end(self, stack: Stack) -> None:
+        """A trial is over: its programs are killed now; finding and removing all that is left is in no trial's way."""
+        stack.kill()
+        ending = asyncio.ensure_future(stack.close())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
     def _stack(self, recipe: Recipe) -> Stack:
         return Stack(recipe, self._services, self._environ)
@@ -62,8 +77,9 @@ class McpBridge:
 class McpEpisode:
     """The servers of one trial."""
 
-    def __init__(self, stack: Stack, trial: OpenTrial, *, warm: bool) -> None:
+    def __init__(self, stack: Stack, trial: OpenTrial, end: Callable[[Stack], None], *, warm: bool) -> None:
         self._stack = stack
+        self._end = end
         self._recorder = trial.recorder
         self._told: Counter[str] = Counter()
         self._closed = False
@@ -150,10 +166,10 @@ class McpEpisode:
 
     async def close(self) -> None:
         """End the servers, and keep what they wrote to standard error. From now on, calls are refused. Idempotent."""
-        first, self._closed = not self._closed, True
-        await self._stack.close()
-        if not first:
+        if self._closed:
             return
+        self._closed = True
+        self._end(self._stack)
         for connection in self._stack.connections.values():
             said = connection.program.stderr if connection.program is not None else None
             if said is not None and said.total:

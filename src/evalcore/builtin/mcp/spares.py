@@ -62,6 +62,11 @@ class Spares:
         await stack.open()
         return stack, False
 
+    async def settled(self) -> None:
+        """Wait until every spare is ready, or has failed."""
+        opening = [task for waiting in self._waiting.values() for _, task in waiting]
+        await asyncio.gather(*opening, return_exceptions=True)
+
     async def close(self) -> None:
         """End every spare. Idempotent."""
         self._closed = True

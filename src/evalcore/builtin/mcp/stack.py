@@ -131,6 +131,12 @@ class Stack:
             await self.close()
             raise
 
+    def kill(self) -> None:
+        """Signal every program at once, waiting for nothing; `close` does the rest."""
+        for connection in self.connections.values():
+            if connection.program is not None:
+                connection.program.kill()
+
     async def close(self) -> None:
         """End every server with all that it started, then remove the folder. Idempotent."""
         await asyncio.gather(*(c.close() for c in self.connections.values()))
