@@ -294,6 +294,16 @@ class PreparingBridge(Protocol):
     def prepare(self, spec: BridgeSpec) -> None: ...
 
 
+@runtime_checkable
+class TimedEpisode(Protocol):
+    """An episode that ends calls at `DEADLINE_S` by itself, since it can tell a slow tool from one that has hung."""
+
+    keeps_deadline: bool
+
+
+# The study's bound on one call, in seconds, while an episode carries one out; None: there is none.
+DEADLINE_S: ContextVar[float | None] = ContextVar("evalcore.deadline_s", default=None)
+
 # Where an agent asked to be told how far a call is, its wire sets this while the episode carries the call out.
 Progress: TypeAlias = Callable[[float, "float | None", "str | None"], Awaitable[None]]
 PROGRESS: ContextVar[Progress | None] = ContextVar("evalcore.progress", default=None)

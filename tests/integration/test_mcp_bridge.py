@@ -123,7 +123,7 @@ async def test_a_server_that_goes_away_is_no_fault_of_the_agents() -> None:
 @on_loop
 async def test_an_answer_over_the_cap_is_dropped_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "MESSAGE_CAP", 50_000)
-    async with serving(output_cap=1 << 30) as server:
+    async with serving() as server:
         behind = await open_wires(server)
         async with opened({"odd": {"url": behind.tool_door.url}}) as here:
             assert len((await here.call("long", size=10_000)).text) == 10_000
@@ -212,6 +212,12 @@ async def test_a_program_that_never_was_one_is_told_before_anything_is_measured(
     assert variable.message == "MCP server 'a': args[0] needs the variable NO_SUCH_VARIABLE, which is not set"
     ended = await refused({"a": {"command": sys.executable, "args": ["-c", "raise SystemExit('no key')"]}})
     assert isinstance(ended, InfraError) and ended.message == "MCP server 'a' ended with exit code 1: no key"
+
+
+@on_loop
+async def test_a_server_of_a_revision_that_nobody_knows_is_told_so() -> None:
+    unknown = await refused({"raw": raw("get", RAW_PROTOCOL="1999-01-01")})
+    assert unknown.message.startswith("MCP server 'raw' cannot be used: ") and "1999-01-01" in unknown.message
 
 
 @on_loop

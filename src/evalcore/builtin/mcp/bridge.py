@@ -18,7 +18,7 @@ from evalcore.builtin.mcp.connection import CallFailed, Connection, NotAnswered
 from evalcore.builtin.mcp.spares import Spares
 from evalcore.builtin.mcp.stack import Recipe, Stack, read_recipe
 from evalcore.builtin.sandbox_none import FolderSandbox
-from evalcore.contracts import PROGRESS, Driver, OpenTrial, Services, ToolResult, text_result
+from evalcore.contracts import DEADLINE_S, PROGRESS, Driver, OpenTrial, Services, ToolResult, text_result
 from evalcore.errors import InfraError
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import BridgeSpec, ToolSpec
@@ -75,7 +75,9 @@ class McpBridge:
 
 
 class McpEpisode:
-    """The servers of one trial."""
+    """The servers of one trial. `revision` counts the changes of what they offer."""
+
+    keeps_deadline = True
 
     def __init__(self, stack: Stack, trial: OpenTrial, end: Callable[[Stack], None], *, warm: bool) -> None:
         self._stack = stack
@@ -83,6 +85,7 @@ class McpEpisode:
         self._recorder = trial.recorder
         self._told: Counter[str] = Counter()
         self._closed = False
+        self.revision = 0
         self._specs: tuple[ToolSpec, ...] = ()
         self._owners: dict[str, Connection] = {}
         for connection in stack.connections.values():
@@ -121,13 +124,14 @@ class McpEpisode:
             return text_result(f"arguments must be an object, not {type(arguments).__name__}", error=True)
         if (why := _unsendable(name, arguments)) is not None:
             return text_result(why, error=True)
+        allowed_s = DEADLINE_S.get() or CALL_S
         try:
-            result = await connection.call(name, arguments, CALL_S, PROGRESS.get())
+            result = await connection.call(name, arguments, allowed_s, PROGRESS.get())
         except CallFailed as error:
             return text_result(str(error), error=True)
         except NotAnswered:
-            self._event("env.timeout", {"server": connection.name, "tool": name, "after_s": CALL_S})
-            return text_result(f"the tool did not answer within {CALL_S:g} s", error=True)
+            self._event("env.timeout", {"server": connection.name, "tool": name, "after_s": allowed_s})
+            return text_result(f"the tool did not answer within {allowed_s:g} s", error=True)
         if await self._changed(connection):
             self._offer()
         return _result(result)
@@ -150,6 +154,7 @@ class McpEpisode:
                     )
                 specs.append(spec)
         self._specs, self._owners = tuple(specs), owners
+        self.revision += 1
 
     def _event(self, kind: str, fields: JSONObject) -> None:
         self._told[kind] += 1

@@ -108,7 +108,10 @@ class Connection:
     async def _hold(self, ready: asyncio.Future[None]) -> None:
         try:
             async with contextlib.AsyncExitStack() as stack:
-                await self._connect(stack)
+                try:
+                    await self._connect(stack)
+                except Exception as error:  # explained while its program is as the error left it
+                    raise await self._explained(error) from error
                 ready.set_result(None)
                 await self._end.wait()
         except BaseException as error:
@@ -117,10 +120,8 @@ class Connection:
                 if isinstance(error, asyncio.CancelledError):
                     raise
                 return  # it was in use: the call under way tells what happened
-            if isinstance(error, InfraError):
-                ready.set_exception(error)
-            else:
-                ready.set_exception(await self._explained(error))
+            told = _innermost(error)
+            ready.set_exception(told if isinstance(told, InfraError) else await self._explained(error))
             if isinstance(error, (asyncio.CancelledError, SystemExit, KeyboardInterrupt)):
                 raise
 
@@ -312,6 +313,8 @@ class Connection:
 
     async def _explained(self, error: BaseException | None) -> InfraError:
         """One clear line about a server that cannot be used."""
+        if isinstance(error, InfraError):
+            return error
         if self.program is not None:
             ended = await self.program.how_it_ended()
             if ended is not None:
