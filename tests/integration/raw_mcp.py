@@ -93,8 +93,31 @@ def say(**message: Any) -> None:
     sys.stdout.flush()
 
 
+def ask(params: dict[str, Any]) -> dict[str, Any]:
+    """A tool of the newest revision that wants input first, and says what it got."""
+    given = params.get("inputResponses")
+    if given is not None:
+        return text(json.dumps([given, params.get("requestState")]))
+    wanted = {"mode": "form", "message": "Your name?", "requestedSchema": {"type": "object", "properties": {}}}
+    requests = {"who": {"method": "elicitation/create", "params": wanted}}
+    if "sample" in sys.argv:
+        messages = [{"role": "user", "content": {"type": "text", "text": "x"}}]
+        requests = {"say": {"method": "sampling/createMessage", "params": {"messages": messages, "maxTokens": 9}}}
+    return {"resultType": "input_required", "inputRequests": requests, "requestState": "as it was"}
+
+
+def modern(result: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A result as the newest revision has it."""
+    return None if result is None else {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **result}
+
+
 def answer(request: dict[str, Any]) -> dict[str, Any] | None:
     method, params = request["method"], request.get("params") or {}
+    if "modern" in sys.argv and method == "server/discover":
+        info = {"io.modelcontextprotocol/serverInfo": {"name": "raw", "version": "1"}}
+        return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "_meta": info}
+    if method == "tools/call" and params["name"] == "ask":
+        return ask(params)
     if method == "initialize":
         info = {"name": "raw", "version": "1"}
         revision = os.environ.get("RAW_PROTOCOL") or params["protocolVersion"]
@@ -122,8 +145,9 @@ def main() -> None:
         request = json.loads(line)
         if "id" not in request or "method" not in request:
             continue
-        known = request["method"] in ("initialize", "tools/list", "tools/call", "ping")
+        known = request["method"] in METHODS
         result = answer(request) if known else None
+        result = modern(result) if "modern" in sys.argv else result
         if result is not None:
             say(id=request["id"], result=result)
         elif not known:
@@ -132,6 +156,11 @@ def main() -> None:
 
 TOOLS: list[str] = sys.argv[1].split(",") if len(sys.argv) > 1 else []
 CHILDREN: list[int] = []
+METHODS = (
+    ("server/discover", "tools/list", "tools/call")
+    if "modern" in sys.argv
+    else ("initialize", "tools/list", "tools/call", "ping")
+)
 
 if __name__ == "__main__":
     main()

@@ -308,6 +308,36 @@ def test_servers_of_every_older_revision_are_spoken_to(revision: str) -> None:
     asyncio.run(asyncio.wait_for(look(), 60))
 
 
+# ── what a server wants of its client ────────────────────────────────────────────────────────────────────────────────
+
+
+@on_loop
+async def test_input_that_a_tool_of_the_newest_revision_wants_is_declined_and_on_record() -> None:
+    async with opened({"raw": raw("ask,hang", "modern")}) as here:
+        assert [e["protocol"] for e in here.events("env.server")] == [MODERN]
+        answer = await here.call("ask")
+        assert json.loads(answer.text) == [{"who": {"action": "decline"}}, "as it was"]
+        (asked,) = here.events("env.elicitation")
+        assert (asked["server"], asked["message"], asked["answer"]) == ("raw", "Your name?", "decline")
+        assert asked["schema"] == {"type": "object", "properties": {}}
+
+
+@on_loop
+async def test_what_cannot_be_declined_is_an_error_to_the_agent() -> None:
+    async with opened({"raw": raw("ask", "modern", "sample")}) as here:
+        answer = await here.call("ask")
+        assert answer.error
+        assert answer.text == "the tool asks its client for sampling/createMessage, which is not offered here"
+
+
+@on_loop
+async def test_a_server_without_ping_is_alive_if_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge_module, "CALL_S", 0.3)
+    async with opened({"raw": raw("hang,where", "modern")}) as here:
+        assert (await here.call("hang")).text == "the tool did not answer within 0.3 s"
+        assert not (await here.call("where")).error
+
+
 # ── spares ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -18,7 +18,7 @@ from evalcore.engine.store import TraceStore
 from evalcore.errors import ConfigError
 from evalcore.hookspecs import BridgeInfo, hookimpl
 from evalcore.values.json import JSONObject, JSONValue
-from evalcore.values.task import BridgeSpec, ToolSpec
+from evalcore.values.task import BridgeSpec, Limits, ToolSpec
 from tests.integration.suite_parts import CONTROLS, Ran, planned, ran, scripted, write
 from tests.integration.test_mcp_bridge import raw
 
@@ -191,6 +191,18 @@ def test_servers_of_the_next_trials_are_started_while_others_run(tmp_path: Path)
     pids = {json.loads(str(text))["pid"] for text in asked}
     assert len(pids) == 6 and not any(psutil.pid_exists(pid) for pid in pids)
     assert not psutil.Process().children(recursive=True)
+
+
+@pytest.mark.parametrize("limits", [Limits(wall_s=1.0), Limits(tool_calls=1)])
+def test_a_limit_ends_the_servers_with_the_trial(limits: Limits, tmp_path: Path) -> None:
+    servers(tmp_path, raw=raw("hang,get", "stubborn"))
+    write(tmp_path / "mine.jsonl", [{**KEEP, "gold": {"calls": [{"name": "get"}, {"name": "hang"}]}}])
+    given = {"oracle": arms(mcp_servers="servers.json")["oracle"]}
+    done = ran("mine.jsonl", tmp_path, given, limits=limits)
+    (attempt,) = done.attempts()
+    assert attempt.exit is not None
+    assert attempt.exit.limit == ("wall_s" if limits.wall_s else "tool_calls")
+    assert not [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
 
 
 # ── the axis instructions ────────────────────────────────────────────────────────────────────────────────────────────

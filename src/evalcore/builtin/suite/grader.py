@@ -131,7 +131,7 @@ def _made(trace: TraceReader) -> Iterator[tuple[Call, str]]:
         kind = event["e"]
         if kind == "tool.call" and "raw" not in event:
             yield Call(str(event["tool"]), event.get("arguments")), ""
-        elif kind == "env.call" and event.get("requestor", "assistant") != "user":
+        elif kind == "env.call" and (event.get("requestor") or event.get("source")) != "user":
             yield Call(str(event["tool"]), event.get("arguments")), " by another tool"
 
 
