@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from pathlib import Path
 from random import Random
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -290,6 +291,28 @@ class Bridge(Protocol):
     async def open(self, spec: BridgeSpec, trial: OpenTrial) -> Episode: ...
 
 
+@runtime_checkable
+class PreparingBridge(Protocol):
+    """A bridge that can begin to make ready for a trial that will be opened soon. `prepare` returns at once."""
+
+    def prepare(self, spec: BridgeSpec) -> None: ...
+
+
+@runtime_checkable
+class TimedEpisode(Protocol):
+    """An episode that ends calls at `DEADLINE_S` by itself, since it can tell a slow tool from one that has hung."""
+
+    keeps_deadline: bool
+
+
+# The study's bound on one call, in seconds, while an episode carries one out; None: there is none.
+DEADLINE_S: ContextVar[float | None] = ContextVar("evalcore.deadline_s", default=None)
+
+# Where an agent asked to be told how far a call is, its wire sets this while the episode carries the call out.
+Progress: TypeAlias = Callable[[float, "float | None", "str | None"], Awaitable[None]]
+PROGRESS: ContextVar[Progress | None] = ContextVar("evalcore.progress", default=None)
+
+
 class Sandbox(Protocol):
     """An isolated tree in which processes run."""
 
@@ -465,6 +488,13 @@ class Transform(Protocol):
     """Changes an assignment for an axis value; runs before the episode is opened."""
 
     async def apply(self, assignment: Assignment, value: JSONValue) -> Assignment: ...
+
+
+@runtime_checkable
+class CheckedTransform(Protocol):
+    """A transform that can tell before a run that a value cannot be applied. `check` raises ConfigError."""
+
+    def check(self, value: JSONValue) -> None: ...
 
 
 class Renderer(Protocol):

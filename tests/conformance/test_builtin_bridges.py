@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import ClassVar
 
 from evalcore.testing import BridgeConformance
 from evalcore.values.json import JSONObject
 from evalcore.values.task import Call
+from tests.oracles import ROOT
 
 
 class TestToolset(BridgeConformance):
@@ -53,3 +55,12 @@ class TestToolsetWithEffects(BridgeConformance):
         ],
     }
     calls = (Call("lend", {"book": "b1", "member": "m1"}), Call("lend", {"book": "b1", "member": "m2"}))
+
+
+class TestMcp(BridgeConformance):
+    kind = "mcp"
+    config: ClassVar[JSONObject] = {
+        "servers": {"raw": {"command": sys.executable, "args": [str(ROOT / "tests/integration/raw_mcp.py"), "put,get"]}}
+    }
+    calls = (Call("put", {"value": {"a": [1, None]}}), Call("get", {}))
+    stateful = False

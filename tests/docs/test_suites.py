@@ -9,8 +9,18 @@ from typing import Final
 
 import pytest
 
-from evalcore.builtin.suite.file import GROUPS, parse_suite
-from evalcore.builtin.suite.format import REFUSED, AtMost, Command, GoldLine, Grade, TaskLine
+from evalcore.builtin.suite.calls import GROUPS
+from evalcore.builtin.suite.file import parse_suite
+from evalcore.builtin.suite.format import (
+    REFUSED,
+    AtMost,
+    Command,
+    Forbidden,
+    GoldLine,
+    Grade,
+    ServerCheck,
+    TaskLine,
+)
 from evalcore.builtin.toolset_syntax import VERBS, read_effect
 from evalcore.builtin.toolset_values import COMPARISONS
 from evalcore.cli.render_errors import rendered_error
@@ -71,5 +81,9 @@ def test_a_missing_sandbox_is_told_as_the_page_says(tmp_path: Path) -> None:
 
 def test_every_name_of_the_format_is_on_the_page() -> None:
     names = [*VERBS, *COMPARISONS, *GROUPS, *EXIT_KINDS, *REFUSED]
-    names += [a.name for kind in (TaskLine, Grade, AtMost, Command, GoldLine) for a in kind.__attrs_attrs__]  # type: ignore[attr-defined] # attrs
+    names += [
+        a.name
+        for kind in (TaskLine, Grade, AtMost, Command, Forbidden, GoldLine, ServerCheck)
+        for a in kind.__attrs_attrs__
+    ]  # type: ignore[attr-defined] # attrs
     assert [name for name in names if not re.search(rf"\b{name}\b", PAGE)] == []

@@ -11,7 +11,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from evalcore.contracts import HarnessVersion, Job
-from evalcore.engine.plan import Plan, make_plan
+from evalcore.engine.plan import Plan, close_plan, make_plan
 from evalcore.engine.run import RunOptions, start
 from evalcore.engine.runner import RunEnd
 from evalcore.engine.services import LocalServices
@@ -28,6 +28,7 @@ from evalcore.values.trial import Attempt, HarnessExit, Verdict
 CONTROLS: Mapping[str, Mapping[str, JSONValue]] = {"oracle": {"harness": "oracle"}, "noop": {"harness": "noop"}}
 
 NO_LIMITS: Final = Limits()
+PLAINLY: Final = RunOptions()
 
 
 class Ending:
@@ -94,9 +95,11 @@ class Ran:
         return load_report(self.path).cells[0]
 
 
-def registry() -> Registry:
-    """The built-ins and the harness above."""
+def registry(*parts: object) -> Registry:
+    """The built-ins, the harness above, and further parts."""
     found = load(only=())
+    for number, part in enumerate(parts):
+        found.add(PluginRef(f"part-{number}", f"part-{number}", "1", "tests"), part)
     found.add(PluginRef("ending", "ending", "1", "tests.integration.suite_parts"), Ending())
     assert found.failures == []
     return found
@@ -129,16 +132,21 @@ def ran(
     name: str = "r",
     limits: Limits = NO_LIMITS,
     repeats: int = 1,
+    options: RunOptions = PLAINLY,
+    parts: Sequence[object] = (),
 ) -> Ran:
     """A whole run of a suite, which is named from `folder`."""
     what = Study(name="s", benchmarks=(suite,), arms=arms, repeats=repeats, limits=limits)
 
     async def carry_out() -> tuple[Plan, RunEnd]:
-        found = registry()
+        found = registry(*parts)
         services = LocalServices(found, folder)
         plan = await make_plan(what, found, services, name)
-        end = await start(plan, folder / name, found, services, RunOptions())
-        await services.close()
+        try:
+            end = await start(plan, folder / name, found, services, options)
+        finally:
+            await close_plan(plan)
+            await services.close()
         return plan, end
 
     plan, end = asyncio.run(carry_out())

@@ -30,9 +30,9 @@ from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.study import Study
 from evalcore.values.task import Limits, ToolSpec
 from evalcore.wires.http import WireServer
-from evalcore.wires.http.results import outgoing
 from evalcore.wires.meter import Meter, RunBudget
 from evalcore.wires.recorder import AttemptRecorder
+from evalcore.wires.results import capped, outgoing
 from evalcore.wires.tools import RecordedTools
 from tests.integration import wire_rig
 from tests.integration.wire_rig import (
@@ -210,8 +210,8 @@ async def test_a_failing_environment_is_noted_and_not_shown(monkeypatch: pytest.
 @pytest.mark.parametrize("version", [MODERN, "2025-06-18"])
 @on_loop
 async def test_a_result_beyond_the_cap_is_cut_with_a_visible_mark(version: str) -> None:
-    async with serving(output_cap=1000) as server, client() as http:
-        wires = await open_wires(server)
+    async with serving() as server, client() as http:
+        wires = await open_wires(server, cap=1000)
         if version == MODERN:
             params: JSONObject = {"name": "long", "arguments": {"size": 50_000}}
             answer = await post(http, wires.tool_door.url, "tools/call", params)
@@ -224,7 +224,7 @@ async def test_a_result_beyond_the_cap_is_cut_with_a_visible_mark(version: str) 
     assert mark == "[evalcore: cut here; 1000 of 50034 bytes are shown]"
     (result,) = wires.events("tool.result")
     assert result["content"] == [{"type": "text", "text": "x" * 50_000}]  # what the environment said stays on record
-    assert [e["bytes"] for e in wires.events("wire.cut")] == [50_034]
+    assert result["cut"] == {"bytes": 50_034, "cap": 1000}
 
 
 def test_what_no_parser_reads_is_replaced_on_the_way_out() -> None:
@@ -232,14 +232,14 @@ def test_what_no_parser_reads_is_replaced_on_the_way_out() -> None:
     out = outgoing(ToolResult(content, structured={"n": float("nan"), "k\udfff": [float("inf"), 2**70]}))
     assert out.content == [{"type": "text", "text": "a\ufffdb"}, {"type": "text", "text": "ü"}]
     assert out.structured == {"n": None, "k\ufffd": [None, 2**70]}
-    assert out.mended and not out.whole
+    assert out.mended
 
 
 def test_parts_that_do_not_fit_are_left_out_behind_the_mark() -> None:
     image: JSONObject = {"type": "image", "data": "A" * 900, "mimeType": "image/png"}
-    out = outgoing(ToolResult((*text_result("short").content, image, image)), cap=1200)
-    assert [p["type"] for p in out.content if isinstance(p, dict)] == ["text", "image", "text"]
-    assert not outgoing(text_result("x" * 100), cap=1200).whole
+    given, size = capped(ToolResult((*text_result("short").content, image, image)), cap=1200)
+    assert [p["type"] for p in given.content] == ["text", "image", "text"] and size == 1939
+    assert capped(text_result("x" * 100), cap=1200) == (text_result("x" * 100), 0)
 
 
 @on_loop

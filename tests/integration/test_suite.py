@@ -133,11 +133,11 @@ def test_a_budget_ends_a_trial_and_what_it_left_is_graded(tmp_path: Path) -> Non
 
 
 def test_a_suite_with_faults_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    write(tmp_path / "mine.jsonl", [MAKE_ONE, {**MAKE_ONE, "id": "two", "mcp": ["fs=http://127.0.0.1:1"]}])
+    write(tmp_path / "mine.jsonl", [MAKE_ONE, {**MAKE_ONE, "id": "two", "mock_mcp": {"uri": "x"}}])
     with pytest.raises(ConfigError) as refused:
         planned("mine.jsonl", tmp_path, CONTROLS)
     assert refused.value.message == "mine.jsonl: 1 fault"
-    assert refused.value.faults[0].where == "line 2: $.mcp"
+    assert refused.value.faults[0].where == "line 2: $.mock_mcp"
     with pytest.raises(ConfigError, match=r"^no such file: \./none\.jsonl$"):
         planned("./none.jsonl", tmp_path, CONTROLS)
 

@@ -93,7 +93,10 @@ def test_the_demand_is_an_axis_of_the_command_line(cli: Callable[..., Called], t
     assert "line 1: $.tool_server.files: needs a sandbox" in refused.stderr
     assert "hint: --sandbox none" in refused.stderr
 
-    made = cli("run", "./mine.jsonl", "--sandbox", "none", "--name", "r")
+    asked = cli("run", "./mine.jsonl", "--sandbox", "none")
+    assert asked.exit_code == 2 and "nobody is here to be asked" in asked.stderr
+    assert "This executes 1 command:\n  /bin/sh -c" in asked.stderr and not (tmp_path / "runs").exists()
+    made = cli("run", "./mine.jsonl", "--sandbox", "none", "--name", "r", "--yes")
     assert made.exit_code == 0 and "oracle (ceiling)" in made.stdout
     assert 'sandbox = "none"' in (tmp_path / "runs" / "r" / "run.toml").read_text()
     wrong = cli("run", "mine.jsonl", "--set", "sandbox=docker")

@@ -36,10 +36,10 @@ from evalcore.values.trial import HarnessExit, TrialKey
 from evalcore.wires.gateway.channel import MemoryChannel
 from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.http import Door, WireServer
-from evalcore.wires.http.results import OUTPUT_CAP
 from evalcore.wires.http.tool_door import RAW
 from evalcore.wires.meter import Meter, RunBudget
 from evalcore.wires.recorder import AttemptRecorder
+from evalcore.wires.results import OUTPUT_CAP
 from evalcore.wires.tools import RecordedTools
 
 ANYTHING: Final[JSONObject] = {"type": "object", "properties": {}, "additionalProperties": True}
@@ -190,12 +190,14 @@ class Wires:
         return list(TraceReader(self.recorder.lines()).events(kind))
 
 
-async def open_wires(server: WireServer, provider: Provider | None = None, limits: Limits | None = None) -> Wires:
+async def open_wires(
+    server: WireServer, provider: Provider | None = None, limits: Limits | None = None, cap: int = OUTPUT_CAP
+) -> Wires:
     """Wires of a trial of their own, served over HTTP."""
     recorder, meter = AttemptRecorder(SystemClock()), Meter(RunBudget(None))
     meter.bind(limits or Limits(), {})
     episode = OddEpisode()
-    tools = RecordedTools("odd", episode, recorder, meter)
+    tools = RecordedTools("odd", episode, recorder, meter, cap)
     key = TrialKey("odd", "t", "arm", 1)
     upstream = Upstream("says", provider or Says(), SystemClock(), Random(0))
     channel = MemoryChannel("agent", "says/it", upstream, {}, recorder, meter, key, 1, 0)
@@ -211,9 +213,9 @@ async def open_wires(server: WireServer, provider: Provider | None = None, limit
 
 
 @asynccontextmanager
-async def serving(output_cap: int = OUTPUT_CAP) -> AsyncIterator[WireServer]:
+async def serving() -> AsyncIterator[WireServer]:
     """A wire server for one test."""
-    server = WireServer(output_cap=output_cap)
+    server = WireServer()
     try:
         yield server
     finally:

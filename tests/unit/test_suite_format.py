@@ -223,7 +223,6 @@ VALUES: dict[str, Any] = {
     "workflow": {"start": "a", "nodes": {}},
     "mock_llm": "final",
     "mock_mcp": {"uri": "file:///in.json"},
-    "mcp": ["fs=http://127.0.0.1:1"],
     "intelligence": "http://127.0.0.1:1",
     "model": "gpt",
     "policy": "Be kind.",
@@ -234,8 +233,7 @@ BRINGS = {
     "mode": "harness `agentd`",
     "workflow": "harness `agentd`",
     "mock_llm": "provider `scripted`",
-    "mock_mcp": "bridge `mcp`",
-    "mcp": "bridge `mcp`",
+    "mock_mcp": "tool_server",
     "intelligence": "--model provider/name",
     "model": "--model provider/name",
     "policy": "dialogues in the engine",
@@ -248,6 +246,39 @@ BRINGS = {
 def test_what_is_not_run_is_refused_with_its_path_and_what_brings_it(name: str) -> None:
     (found,) = faults({**PLAIN, name: VALUES[name]})
     assert found.startswith(f"line 1: $.{name}: ") and BRINGS[name] in found
+
+
+def test_servers_of_a_line_may_have_the_tools_that_it_does_not_declare() -> None:
+    asked: dict[str, Any] = {"grade": {"tool_calls": {"name": "search"}, "mcp_state": [{"tool": "read"}]}}
+    line = {**PLAIN, **asked, "gold": {"calls": [{"name": "search"}]}}
+    (task,) = suite({**line, "mcp": ["web=http://127.0.0.1:1/mcp"]}).tasks
+    assert task.task.data["mcp"] == {"web": {"url": "http://127.0.0.1:1/mcp"}}
+    assert faults(line) == [
+        "line 1: $.grade.tool_calls.name: the task has no tool 'search' (it has no tools)",
+        "line 1: $.grade.mcp_state[0]: the task has no MCP server (name servers that have it: --set mcp_servers=FILE)",
+        "line 1: $.gold.calls[0].name: the task has no tool 'search' (it has no tools)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "more, where",
+    [
+        ({"mcp": "web=http://h/"}, "$.mcp"),
+        ({"mcp": ["http://h/"]}, "$.mcp[0]"),
+        ({"mcp": ["a=http://h/", "a=http://i/"]}, "$.mcp[1]"),
+        ({"mcp": ["a=file:///etc"]}, "$.mcp[0].a.url"),
+        ({"grade": {"mcp_state": []}}, "$.grade.mcp_state"),
+        ({"grade": {"mcp_state": [{"tool": "a", "regex": "("}]}}, "$.grade.mcp_state[0].regex"),
+        ({"grade": {"mcp_state": [{"args": {}}]}}, "$.grade.mcp_state[0].tool"),
+        ({"grade": {"mcp_state": [{"tool": "switch"}]}}, "$.grade.mcp_state[0].tool"),
+        ({"grade": {"forbidden_calls": [{"name": "a*", "matches": "["}]}}, "$.grade.forbidden_calls[0].matches"),
+        ({"grade": {"forbidden_calls": [{"name": "swich"}]}}, "$.grade.forbidden_calls[0].name"),
+        ({"grade": {"forbidden_calls": []}}, "$.grade.forbidden_calls"),
+    ],
+)
+def test_what_is_wrong_with_servers_and_guards_is_told_with_its_path(more: dict[str, Any], where: str) -> None:
+    found = faults({**served(SWITCH), **more})
+    assert [fault.partition(": ")[2].partition(": ")[0] for fault in found] == [where]
 
 
 def test_a_shell_is_refused_with_its_path_and_what_brings_it() -> None:

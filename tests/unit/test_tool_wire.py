@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import psutil
 import pytest
 
-from evalcore.contracts import InputRequired, ToolResult, text_result
+from evalcore.contracts import DEADLINE_S, InputRequired, ToolResult, text_result
 from evalcore.engine.services import SystemClock
 from evalcore.errors import AgentError, InfraError, LimitReached
 from evalcore.values.task import Limits, ToolSpec
 from evalcore.wires.meter import Meter, RunBudget
 from evalcore.wires.recorder import AttemptRecorder
+from evalcore.wires.results import OUTPUT_CAP
 from evalcore.wires.tools import RecordedTools
 
 Answers = Callable[[str, Any], Awaitable[Any]]
@@ -139,10 +142,89 @@ def test_structured_content_is_recorded_beside_the_text() -> None:
 
 def test_nobody_answers_a_question_to_a_person() -> None:
     async def asks(name: str, arguments: Any) -> Any:
-        return InputRequired("sure?", {})
+        return InputRequired("sure?", {"type": "object"})
 
-    result = Wire(asks).call("look", {})
-    assert (result.error, result.text) == (True, "input required: sure?")
+    wire = Wire(asks)
+    result = wire.call("look", {})
+    assert (result.error, result.text) == (True, "input required, and nobody is here to give it: sure?")
+    (event,) = wire.events("tool.input_required")
+    assert {k: event[k] for k in ("call", "message", "schema", "answer")} == {
+        "call": 1, "message": "sure?", "schema": {"type": "object"}, "answer": "declined",
+    }  # fmt: skip
+
+
+def test_a_result_over_the_cap_is_cut_with_a_mark_and_stays_whole_on_record() -> None:
+    async def long(name: str, arguments: Any) -> Any:
+        return ToolResult(({"type": "text", "text": "é" * 600_000},), structured={"all": "é" * 400_000})
+
+    wire = Wire(long)
+    given = wire.call("look", {})
+    assert given.structured is None and len(given.content) == 2
+    assert given.content[0]["text"] == "é" * (OUTPUT_CAP // 2)
+    assert given.content[1]["text"] == f"[evalcore: cut here; {OUTPUT_CAP} of 2000040 bytes are shown]"
+    (event,) = wire.events("tool.result")
+    assert event["cut"] == {"bytes": 2_000_040, "cap": OUTPUT_CAP}
+    assert event["content"][0]["text"] == "é" * 600_000 and event["structured"] == {"all": "é" * 400_000}
+
+
+def test_a_hundred_megabytes_are_kept_by_nobody() -> None:
+    async def huge(name: str, arguments: Any) -> Any:
+        return text_result("x" * 100_000_000)
+
+    wire = Wire(huge)
+    wire.call("look", {})
+    gc.collect()
+    before = psutil.Process().memory_info().rss
+    for _ in range(5):
+        given = wire.call("look", {})
+    gc.collect()
+    held = psutil.Process().memory_info().rss - before
+    assert "100000034 bytes" in given.text
+    assert held < 100_000_000  # one of them would be more
+    assert sum(map(len, wire.recorder.lines())) < 10_000_000
+
+
+def test_a_call_over_the_studys_deadline_is_an_error_to_the_agent_which_goes_on() -> None:
+    async def slow(name: str, arguments: Any) -> Any:
+        if name == "take":
+            await asyncio.sleep(600)
+        return text_result("seen")
+
+    wire = Wire(slow, Limits(tool_call_s=0.05))
+    late = wire.call("take", {})
+    assert (late.error, late.text) == (True, "the tool did not answer within 0.05 s")
+    assert wire.call("look", {}).text == "seen"
+    assert [(e["tool"], e["after_s"]) for e in wire.events("env.timeout")] == [("take", 0.05)]
+    assert (wire.meter.failure, wire.meter.limit, wire.meter.tool_errors) == (None, None, 1)
+
+
+def test_an_episode_that_keeps_the_deadline_is_told_it() -> None:
+    seen: list[float | None] = []
+
+    async def looks(name: str, arguments: Any) -> Any:
+        seen.append(DEADLINE_S.get())
+        return text_result("seen")
+
+    wire = Wire(looks, Limits(tool_call_s=7.0))
+    wire.call("look", {})
+    assert seen == [7.0] and DEADLINE_S.get() is None
+
+
+def test_what_an_episode_offers_anew_is_listed_and_told() -> None:
+    wire = Wire()
+    told: list[int] = []
+    wire.tools.watch(lambda: told.append(1))
+
+    async def grows(name: str, arguments: Any) -> Any:
+        wire.episode._names = ("look", "take", "give")
+        wire.episode.revision = 2  # type: ignore[attr-defined]
+        return text_result("more")
+
+    assert wire.call("give", {}).error
+    wire.episode._answers = grows
+    wire.call("look", {})
+    assert [spec.name for spec in wire.tools.list()] == ["look", "take", "give"] and told == [1]
+    assert not wire.call("give", {}).error
 
 
 def test_calls_side_by_side_reach_the_environment_one_at_a_time_in_order() -> None:

@@ -11,6 +11,7 @@ from evalcore.hookspecs import (
     ModelInfo,
     RendererInfo,
     SandboxInfo,
+    TransformInfo,
     hookimpl,
 )
 
@@ -30,7 +31,7 @@ def evalcore_adapters() -> list[AdapterInfo]:
 
 @hookimpl
 def evalcore_bridges() -> list[BridgeInfo]:
-    """Declared tools."""
+    """Declared tools, and real servers."""
     return [
         BridgeInfo(
             "toolset",
@@ -41,6 +42,11 @@ def evalcore_bridges() -> list[BridgeInfo]:
             "suite",
             "the same for a suite's task, and files in its sandbox",
             "evalcore.builtin.suite.bridge:SuiteBridge",
+        ),
+        BridgeInfo(
+            "mcp",
+            "real MCP servers, programs or addresses: one set of processes for each trial",
+            "evalcore.builtin.mcp.bridge:McpBridge",
         ),
     ]
 
@@ -164,6 +170,20 @@ def evalcore_axes() -> list[AxisInfo]:
             values=("none",),
             boundary=True,
         ),
+        AxisInfo(
+            "mcp_servers",
+            "MCP servers that every trial gets, a file like .mcp.json",
+            "transform",
+            "file",
+            boundary=True,
+        ),
+        AxisInfo(
+            "instructions",
+            "a skill or prompt that the agent is given before the task, a text file",
+            "transform",
+            "file",
+            boundary=True,
+        ),
         AxisInfo("agent", "the file that describes the agent", "harness", "file", boundary=True, of="command"),
         AxisInfo(
             "max_turns", "model calls after which react stops", "harness", "integer", default=50, of="react", low=1
@@ -191,6 +211,25 @@ def evalcore_axes() -> list[AxisInfo]:
             "how long the model thinks",
             "gateway",
             values=("none", "minimal", "low", "medium", "high", "xhigh"),
+        ),
+    ]
+
+
+@hookimpl
+def evalcore_transforms() -> list[TransformInfo]:
+    """What a study adds to every task."""
+    return [
+        TransformInfo(
+            "mcp-servers",
+            "adds the servers of the axis `mcp_servers`",
+            "evalcore.builtin.mcp.axes:McpServers",
+            axis="mcp_servers",
+        ),
+        TransformInfo(
+            "instructions",
+            "puts the text of the axis `instructions` before the task",
+            "evalcore.builtin.instructions:Instructions",
+            axis="instructions",
         ),
     ]
 

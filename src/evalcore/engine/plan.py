@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from attrs import evolve, field, frozen
 
-from evalcore.contracts import CheckedAdapter, Executes
+from evalcore.contracts import CheckedAdapter, CheckedTransform, Executes
 from evalcore.engine.arms import complete_arms
 from evalcore.engine.benchmarks import Benchmark, load_benchmark, selectors_of, with_oracle_note
 from evalcore.engine.parts import (
@@ -32,6 +32,7 @@ from evalcore.engine.trial import Cell
 from evalcore.errors import ConfigError
 from evalcore.plugins import Registry
 from evalcore.values.arm import Arm
+from evalcore.values.json import JSONValue
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import Study, task_order
 from evalcore.values.task import Task
@@ -214,7 +215,8 @@ async def make_plan(
     notes += [f"oracle is not applicable to {b.selector}: {n}" for b in benchmarks if (n := b.stamp.oracle_note)]
     if not cells:
         raise ConfigError("nothing to run", hint=notes[0] if notes else None)
-    _read_agents(cells)
+    if to_run:
+        _check_files(cells.values())
     _check_roles_money(study, cells, prices)
     cells, faulted = _disturbed(study, cells, parts)
     plan_notes = _missing(study, benchmarks, cells, parts.recordings) if parts.recordings else []
@@ -232,12 +234,14 @@ def _parts(study: Study, registry: Registry, services: LocalServices, replay: Re
     return Parts(registry, services, recordings=Recordings(replay) if replay else None, injector=injector)
 
 
-def _read_agents(cells: Mapping[tuple[str, str], Cell]) -> None:
-    """The files of agents are read here, so that a bad one is told before anything runs. Raises ConfigError."""
-    for cell in cells.values():
-        agent: object = cell.harness
-        if isinstance(agent, Executes):
-            agent.commands(cell.options)
+def _check_files(cells: Iterable[Cell]) -> None:
+    """Files that axes name, and what those name, are read here: a bad one is told before anything runs."""
+    for cell in cells:
+        for transform, value in cell.transforms:
+            turned: object = transform
+            if isinstance(turned, CheckedTransform):
+                turned.check(value)
+        commands_of(cell)
 
 
 def _disturbed(study: Study, cells: Cells, parts: Parts) -> tuple[Cells, Cells]:
@@ -294,6 +298,13 @@ def _that_can_run(
     if not kept:
         raise refusals[0]
     return kept, notes
+
+
+def commands_of(cell: Cell) -> list[Sequence[str]]:
+    """What the files of a cell's parts would have executed or reached on this machine. Raises ConfigError."""
+    parts: list[tuple[object, Mapping[str, JSONValue]]] = [(cell.harness, cell.options), (cell.adapter, cell.arm.axes)]
+    parts += [(transform, cell.arm.axes) for transform, _ in cell.transforms]
+    return [argv for part, given in parts if isinstance(part, Executes) for argv in part.commands(given)]
 
 
 def _price(arm: Arm, prices: PriceList) -> ModelPrice | None:

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 from attrs import define, evolve, field, frozen
 
 from evalcore.contracts import Clock, Grader
+from evalcore.engine.ahead import Ahead
 from evalcore.engine.fault import FINAL, MAX_ATTEMPTS, UNCOUNTED, backoff_s
 from evalcore.engine.judging import Judge
 from evalcore.engine.ledger import Ledger
@@ -100,7 +101,7 @@ class Runner:
         self._wanted = {b.selector: {name for t in b.tasks for name in t.requires} for b in plan.benchmarks}
         self._left: dict[TrialKey, asyncio.Future[Deliverable | None]] = {}
         self._replies = replies or {}
-        self._work = self._todo()
+        self._work = Ahead(self._todo(), self._concurrency)
         self._draining = False
         self._stopping = False
         self._reason: StopReason = "done"
@@ -156,6 +157,7 @@ class Runner:
 
     def _halt(self, reason: StopReason, error: EvalcoreError | None = None) -> None:
         self._draining = True
+        self._work.stop()
         if self._reason == "done":
             self._reason, self._error = reason, error
 
@@ -177,6 +179,7 @@ class Runner:
         for cell, task, key, standing in self._work:
             if self._draining:
                 return
+            self._work.look(cell, task)
             if standing.executed is not None:
                 await self._grade_stored(cell, task, standing.executed)
                 self.progress.done += 1

@@ -77,6 +77,7 @@ class _LimitTable:
     tool_calls: int | None = field(default=None, validator=validators.optional(validators.ge(0)))
     turns: int | None = field(default=None, validator=validators.optional(validators.gt(0)))
     wall_s: float | None = field(default=None, validator=validators.optional(validators.gt(0)))
+    tool_call_s: float | None = field(default=None, validator=validators.optional(validators.gt(0)))
 
     def limits(self) -> Limits:
         return Limits(**{name: getattr(self, name) for name in LIMIT_NAMES})

@@ -172,7 +172,7 @@ async def _line(
     required: Mapping[str, Deliverable],
 ) -> Exit | Void:
     """The straight line itself. Who opens closes, on every path."""
-    assignment = await _stage("assign", _assigned(cell, task))
+    assignment = await _stage("assign", assigned(cell, task))
     limits = with_wall(assignment.limits.stricter(cell.limits))
     meter.bind(limits, _role_limits(cell, assignment))
     trial = LiveTrial(
@@ -208,7 +208,7 @@ def with_wall(limits: Limits) -> Limits:
     return limits if limits.wall_s is not None else evolve(limits, wall_s=WALL_S)
 
 
-async def _assigned(cell: Cell, task: Task) -> Assignment:
+async def assigned(cell: Cell, task: Task) -> Assignment:
     """What the adapter assigns, as the arm's transforms change it."""
     assignment = await cell.adapter.assign(task, cell.arm)
     for transform, value in cell.transforms:

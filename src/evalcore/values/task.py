@@ -138,6 +138,7 @@ class Limits:
     tool_calls: int | None = None
     turns: int | None = None
     wall_s: float | None = None
+    tool_call_s: float | None = None  # one call of a tool; over it, an error to the agent and no end of the trial
 
     def stricter(self, other: Limits) -> Limits:
         """Field by field, the smaller of two bounds."""
@@ -150,6 +151,7 @@ class Limits:
             tool_calls=_smaller(self.tool_calls, other.tool_calls),
             turns=_smaller(self.turns, other.turns),
             wall_s=_smaller(self.wall_s, other.wall_s),
+            tool_call_s=_smaller(self.tool_call_s, other.tool_call_s),
         )
 
     def looser(self, other: Limits) -> Limits:
@@ -161,15 +163,16 @@ class Limits:
             tool_calls=_larger(self.tool_calls, other.tool_calls),
             turns=_larger(self.turns, other.turns),
             wall_s=_larger(self.wall_s, other.wall_s),
+            tool_call_s=_larger(self.tool_call_s, other.tool_call_s),
         )
 
     def as_json(self) -> dict[str, int | float | None]:
-        """All six bounds by name."""
+        """All seven bounds by name."""
         return {name: getattr(self, name) for name in LIMIT_NAMES}
 
 
 _UNBOUND = Limits()
-LIMIT_NAMES = ("tokens", "cost_usd", "model_calls", "tool_calls", "turns", "wall_s")
+LIMIT_NAMES = ("tokens", "cost_usd", "model_calls", "tool_calls", "turns", "wall_s", "tool_call_s")
 
 
 def _larger(one: N | None, other: N | None) -> N | None:
@@ -190,10 +193,16 @@ class ToolSpec:
     description: str
     input_schema: JSONObject
     output_schema: JSONObject | None = None
+    more: JSONObject = Factory(dict)  # whatever else its server lists it with: title, annotations, _meta
 
     def as_json(self) -> JSONObject:
         """The tool as MCP lists it."""
-        value: JSONObject = {"name": self.name, "description": self.description, "inputSchema": self.input_schema}
+        value: JSONObject = {
+            **self.more,
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+        }
         if self.output_schema is not None:
             value["outputSchema"] = self.output_schema
         return value

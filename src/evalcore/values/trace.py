@@ -14,12 +14,14 @@ model.diverged  role, call, what, at, difference: the request is not on the tape
 model.error     role, call, kind, message
 fault.injected  what, where (agent, provider, tools), call, and what belongs to the kind: done on purpose
 tool.call       call, tool, arguments (or `raw`, where they were no JSON), bridge
-tool.result     call, error, content (and `structured`), wall_s, queue_s
-env.*           what the environment itself did
+tool.result     call, error, content (and `structured`), wall_s, queue_s; `cut`, where the agent got less of it
+tool.input_required  call, message, schema, answer: the tool asked for input, and got none
+env.*           what the environment itself did: call and result (tool, arguments, requestor) of what a tool dispatched
+                or a simulated user did; of MCP servers server, stderr, log, elicitation, timeout, tools_changed
 dialogue.turn   turn, messages; `tools` (their names) where they changed
 dialogue.reply  turn, claim, answer
 dialogue.end    reason, limit, fault
-wire.*          of the HTTP form only: client (revision, client, streaming), refused (status), cut, mended
+wire.*          of the HTTP form only: client (revision, client, streaming), refused (status), mended, hung_up
 harness.exit    claim, answer, exit_code, evidence
 deliverable, evidence
 """

@@ -151,6 +151,11 @@ class Meter:
         """A new turn of a dialogue, in which the agent may ask its model so often. None is no bound."""
         self._turn_ends = None if model_calls is None else self._begun.get("agent", 0) + model_calls
 
+    @property
+    def tool_call_s(self) -> float | None:
+        """The most that one tool call may take, in seconds; None: nobody said."""
+        return self._limits.tool_call_s
+
     def unanswered(self) -> bool:
         """Whether a model was asked, and never answered at all."""
         return any(self._begun.values()) and not self.roles

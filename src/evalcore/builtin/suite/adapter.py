@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from evalcore.builtin.mcp.bridge import McpEpisode
 from evalcore.builtin.sandbox_none import FolderSandbox, PathRefused
 from evalcore.builtin.suite.bridge import SuiteEpisode
-from evalcore.builtin.suite.file import Suite, SuiteTask, read_suite
+from evalcore.builtin.suite.file import Suite, SuiteTask, capped, read_suite
+from evalcore.builtin.toolset import ToolsetEpisode
 from evalcore.contracts import OpenTrial, Selector, Services
 from evalcore.engine.trial import standard_deliverable
-from evalcore.errors import ConfigError, Fault
+from evalcore.errors import ConfigError, Fault, InfraError
 from evalcore.values.arm import Arm
 from evalcore.values.descriptors import AdapterInfo
 from evalcore.values.json import JSONObject, JSONValue
@@ -20,6 +22,7 @@ from evalcore.values.task import Assignment, BridgeSpec, Dataset, Gold, Limits, 
 from evalcore.values.trial import Deliverable, Evidence
 
 SANDBOX: Final = "sandbox"  # the axis by which a sandbox is demanded
+SERVERS: Final = "mcp_servers"  # the axis that brings servers to every task
 FILE_CAP: Final = 1 << 20  # bytes of a graded file that are kept as evidence
 _SHOWN: Final = 20  # tasks that one refusal names
 
@@ -44,7 +47,7 @@ class SuiteAdapter:
     def _suite(self) -> Suite:
         """The file. Raises ConfigError with every fault."""
         if self._read is None:
-            self._read = read_suite(self._path, self._source)
+            self._read = read_suite(self._path, self._source, served=True)
             self._date = f"{datetime.fromtimestamp(self._path.stat().st_mtime, UTC):%Y-%m-%d}"
             self._tasks = {one.task.id: one for one in self._read.tasks}
             self._has_gold = all(one.gold is not None for one in self._read.tasks)
@@ -68,7 +71,13 @@ class SuiteAdapter:
             yield one.task
 
     def check(self, tasks: Sequence[Task], arms: Sequence[Arm]) -> None:
-        """Before anything runs: these tasks with these arms. Raises ConfigError where a sandbox is not demanded."""
+        """Before anything runs: these tasks with these arms. Raises ConfigError for tools that nobody serves.
+
+        And where a sandbox is not demanded for tasks that need one.
+        """
+        unserved = [fault for one in self._suite().tasks for fault in one.unserved]
+        if unserved and any(arm.axes.get(SERVERS) is None for arm in arms):
+            raise capped(self._source, unserved)
         needy = [one for task in tasks if (one := self._tasks[task.id]).sandboxed]
         without = [arm for arm in arms if arm.axes.get(SANDBOX) is None]
         if not needy or not without:
@@ -83,21 +92,27 @@ class SuiteAdapter:
             "look at their commands first",
         )
 
+    def commands(self, options: Mapping[str, JSONValue]) -> Sequence[Sequence[str]]:
+        """What the file would have executed and connected to. Raises ConfigError with every fault of it."""
+        found: dict[tuple[str, ...], None] = {}
+        for one in self._suite().tasks:
+            for declared in _table(one.task.data.get("mcp")).values():
+                found["connect to", str(_table(declared)["url"])] = None
+            command = _table(_grade(one.task).get("command"))
+            if "run" in command:
+                found["/bin/sh", "-c", str(command["run"])] = None
+        return list(found)
+
     async def assign(self, task: Task, arm: Arm) -> Assignment:
         """The instruction, the tools and the budgets. Raises ConfigError where a sandbox is not demanded."""
         self._suite()
         one = self._tasks[task.id]
-        config = _table(task.data["bridge"])
-        bridges: tuple[BridgeSpec, ...] = ()
         sandbox = arm.axes.get(SANDBOX) if one.sandboxed else None
-        if one.sandboxed:
-            folder: JSONObject = {**_table(config["folder"]), "sandbox": sandbox}
-            bridges = (BridgeSpec("suite", {**config, "folder": folder}),)
-        elif config["tools"]:
-            bridges = (BridgeSpec("toolset", config),)
+        servers = _table(task.data.get("mcp"))
+        served = bool(servers) or arm.axes.get(SERVERS) is not None  # those of the arm are added by their transform
         return Assignment(
             (Message("user", str(task.data["instruction"])),),
-            bridges,
+            tuple(_bridges(_table(task.data["bridge"]), servers, sandbox, served=served)),
             sandbox=SandboxSpec(str(sandbox)) if sandbox is not None else None,
             limits=_limits(task.data["limits"]),
         )
@@ -106,8 +121,9 @@ class SuiteAdapter:
         """Answer, calls, and the state of the tools as they left it."""
         data: JSONObject = {}
         grade = _grade(trial.task)
-        if trial.episodes and ("state" in grade or "state_absent" in grade):
-            state = await trial.episodes[0].state()
+        tools = next((e for e in trial.episodes if isinstance(e, (SuiteEpisode, ToolsetEpisode))), None)
+        if tools is not None and ("state" in grade or "state_absent" in grade):
+            state = await tools.state()
             data["state"] = state if isinstance(state, dict) else {}
         code = trial.exit.exit_code if trial.exit is not None else None
         if code is not None:
@@ -115,24 +131,61 @@ class SuiteAdapter:
         return standard_deliverable(trial, data)
 
     async def collect(self, trial: OpenTrial) -> Evidence:
-        """The graded files, and how the command ended."""
-        episode = trial.episodes[0] if trial.episodes else None
-        if not isinstance(episode, SuiteEpisode):
-            return Evidence()
-        await episode.sandbox.kill_all()
+        """What the servers answer, the graded files, and how the command ended, in this order."""
         grade = _grade(trial.task)
         data: JSONObject = {}
+        if "mcp_state" in grade:
+            data["mcp_state"] = await _asked(trial, grade["mcp_state"])
+        sandboxes = (getattr(episode, "sandbox", None) for episode in trial.episodes)
+        sandbox = next((found for found in sandboxes if isinstance(found, FolderSandbox)), None)
+        if sandbox is None:
+            return Evidence(data)
+        await sandbox.kill_all()
         if "files" in grade:
-            files: JSONObject = {path: await _file(episode.sandbox, path) for path in _table(grade["files"])}
+            files: JSONObject = {path: await _file(sandbox, path) for path in _table(grade["files"])}
             data["files"] = files
         if "command" in grade:
-            data["command"] = await _command(episode.sandbox, _table(grade["command"]))
+            data["command"] = await _command(sandbox, _table(grade["command"]))
         return Evidence(data)
 
     async def gold(self, task: Task) -> Gold | None:
         """The right solution, where every task of the suite has one."""
         self._suite()
         return self._tasks[task.id].gold if self._has_gold else None
+
+
+def _bridges(config: JSONObject, servers: JSONObject, sandbox: JSONValue, *, served: bool) -> Iterator[BridgeSpec]:
+    """The servers first: they make the folder, and the tools of the line work in it, too."""
+    folder = _table(config.get("folder"))
+    if served:
+        given: JSONObject = {"servers": servers}
+        if folder:
+            given |= {"files": folder["files"], "folder": True}
+        yield BridgeSpec("mcp", given)
+    if folder and (config["tools"] or not served):
+        own: JSONObject = {**folder, "sandbox": sandbox} | ({"shared": True} if served else {})
+        yield BridgeSpec("suite", {**config, "folder": own})
+    elif config["tools"]:
+        yield BridgeSpec("toolset", config)
+
+
+async def _asked(trial: OpenTrial, checks: JSONValue) -> list[JSONValue]:
+    """What the trial's servers answer to the calls of the grader's side. Raises InfraError."""
+    episode = next((e for e in trial.episodes if isinstance(e, McpEpisode)), None)
+    if episode is None:
+        raise InfraError("the trial has no MCP servers to ask")
+    answers: list[JSONValue] = []
+    for check in checks if isinstance(checks, list) else ():
+        asked = _table(check)
+        result = await episode.ask(str(asked["tool"]), _table(asked.get("args")), str(asked.get("server") or ""))
+        text = result.text
+        answer: JSONObject = {"error": result.error, "text": text[:FILE_CAP]}
+        if result.structured is not None:
+            answer["structured"] = result.structured
+        if len(text) > FILE_CAP:
+            answer["truncated"] = True
+        answers.append(answer)
+    return answers
 
 
 def _grade(task: Task) -> JSONObject:

@@ -1,7 +1,7 @@
 """Bridge `suite`: tools declared in a suite's line, and files in the sandbox that was demanded for it.
 
-The configuration is that of `toolset`, and `folder`: {"sandbox", "files", "builtins"}. Tools that touch no file are the
-toolset's own.
+The configuration is that of `toolset`, and `folder`: {"sandbox", "files", "builtins"}; with `shared`, it is the folder
+of the bridge that was opened before. Tools that touch no file are the toolset's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 from evalcore.builtin.sandbox_none import FolderSandbox, FolderSandboxes, PathRefused
 from evalcore.builtin.toolset import ToolsetBridge, ToolsetEpisode
 from evalcore.contracts import Driver, OpenTrial, ToolResult, text_result
-from evalcore.errors import ConfigError
+from evalcore.errors import ConfigError, InfraError
 from evalcore.values.json import JSONObject, JSONValue, exact_text
 from evalcore.values.task import BridgeSpec, SandboxSpec, ToolSpec
 
@@ -34,6 +34,8 @@ class SuiteBridge:
             raise ConfigError("the task needs a sandbox, and none was demanded", hint="--sandbox none")
         tools = {key: value for key, value in spec.config.items() if key != "folder"}
         toolset = await self._toolset.open(BridgeSpec("toolset", tools), trial)
+        if folder.get("shared") is True:
+            return SuiteEpisode(toolset, _opened(trial), _table(folder.get("builtins")), shared=True)
         sandbox = await self._sandboxes.open(SandboxSpec("none"))
         try:
             for path, content in _table(folder.get("files")).items():
@@ -47,8 +49,16 @@ class SuiteBridge:
 class SuiteEpisode:
     """The state of one trial: the toolset's, and a folder."""
 
-    def __init__(self, toolset: ToolsetEpisode, sandbox: FolderSandbox, builtins: Mapping[str, JSONValue]) -> None:
+    def __init__(
+        self,
+        toolset: ToolsetEpisode,
+        sandbox: FolderSandbox,
+        builtins: Mapping[str, JSONValue],
+        *,
+        shared: bool = False,
+    ) -> None:
         self.sandbox = sandbox
+        self._shared = shared
         self._toolset = toolset
         self._builtins = builtins
         self._written = 0
@@ -98,7 +108,17 @@ class SuiteEpisode:
         """Remove the folder, and end what runs in it. From now on, calls are refused."""
         self._builtins = {}
         await self._toolset.close()
-        await self.sandbox.close()
+        if not self._shared:
+            await self.sandbox.close()
+
+
+def _opened(trial: OpenTrial) -> FolderSandbox:
+    """The folder that another bridge of the trial works in. Raises InfraError."""
+    for episode in trial.episodes:
+        sandbox = getattr(episode, "sandbox", None)
+        if isinstance(sandbox, FolderSandbox):
+            return sandbox
+    raise InfraError("bridge suite: no bridge before it has a folder to share")
 
 
 def _table(value: JSONValue) -> JSONObject:

@@ -15,6 +15,8 @@ from typing import Final
 
 from attrs import frozen
 
+from evalcore.builtin.mcp.config import read_named
+from evalcore.builtin.suite.calls import CallChecks
 from evalcore.builtin.suite.format import (
     REFUSED,
     SHELL,
@@ -30,14 +32,13 @@ from evalcore.builtin.toolset import read_tools
 from evalcore.builtin.toolset_syntax import read_effect
 from evalcore.errors import ConfigError, Fault
 from evalcore.values.convert import attempt
-from evalcore.values.faults import ROOT, Faults, described, did_you_mean, faulty, item_path, key_path, literal
+from evalcore.values.faults import ROOT, Faults, described, faulty, item_path, key_path, literal
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Call, Gold, GoldAnswer, GoldCalls, Task
 
 MAX_BYTES: Final = 256 << 20
 MAX_FAULTS: Final = 50  # shown; the rest is counted
 PARTS: Final = ("tool_server", "grade", "expect", "gold")  # of a line, read one by one
-GROUPS: Final = ("all", "any", "none", "order")  # of calls
 _DEFAULTS: Final[Mapping[str, tuple[str, JSONObject]]] = {  # what a file tool says of itself where its line does not
     "read_file": (
         "Read a text file.",
@@ -62,6 +63,7 @@ class SuiteTask:
     line: int
     gold: Gold | None
     sandboxed: tuple[str, ...]
+    unserved: tuple[Fault, ...] = ()  # what no tool or server of the line has: wrong, unless the arm brings servers
 
 
 @frozen
@@ -72,8 +74,11 @@ class Suite:
     tasks: tuple[SuiteTask, ...]
 
 
-def read_suite(path: Path, source: str) -> Suite:
-    """The suite in a file; `source` is what errors call it. Raises ConfigError with every fault."""
+def read_suite(path: Path, source: str, *, served: bool = False) -> Suite:
+    """The suite in a file; `source` is what errors call it. Raises ConfigError with every fault.
+
+    `served`: tools that no line declares may come from servers that an arm names; the tasks say which (`unserved`).
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -83,10 +88,10 @@ def read_suite(path: Path, source: str) -> Suite:
         raise ConfigError(f"cannot read {source}: {error.strerror}") from None
     if len(data) > MAX_BYTES:
         raise ConfigError(f"{source} is larger than {MAX_BYTES >> 20} MiB")
-    return parse_suite(data, source)
+    return parse_suite(data, source, served=served)
 
 
-def parse_suite(data: bytes, source: str) -> Suite:
+def parse_suite(data: bytes, source: str, *, served: bool = False) -> Suite:
     """The suite that bytes say. Raises ConfigError with every fault."""
     found = Faults()
     tasks: list[SuiteTask] = []
@@ -94,7 +99,7 @@ def parse_suite(data: bytes, source: str) -> Suite:
     for number, raw in _lines(data, found):
         where = f"line {number}: {ROOT}"
         faults = Faults()
-        task = _task(raw, number, where, faults)
+        task = _task(raw, number, where, faults, served=served)
         found.extend(faults)
         if isinstance(raw, dict) and isinstance(name := raw.get("id"), str) and name:
             first = lines.setdefault(name, number)
@@ -103,13 +108,13 @@ def parse_suite(data: bytes, source: str) -> Suite:
         if task is not None:
             tasks.append(task)
     if found:
-        raise _capped(source, list(found))
+        raise capped(source, list(found))
     if not tasks:
         raise ConfigError(f"{source} has no task", hint="each line is a JSON object with an id and an instruction")
     return Suite(hashlib.sha256(data).hexdigest(), tuple(tasks))
 
 
-def _capped(source: str, faults: list[Fault]) -> ConfigError:
+def capped(source: str, faults: list[Fault]) -> ConfigError:
     """Every fault, or the first ones and how many there are."""
     error = faulty(source, faults)
     if len(faults) <= MAX_FAULTS:
@@ -154,7 +159,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return table
 
 
-def _task(raw: object, number: int, where: str, faults: Faults) -> SuiteTask | None:
+def _task(raw: object, number: int, where: str, faults: Faults, *, served: bool) -> SuiteTask | None:
     """One line's task, or None with everything that is wrong with it: each part is read, whatever the others are."""
     if not isinstance(raw, dict):
         faults.add(where, f"expected a task, got {described(raw)}")
@@ -166,22 +171,25 @@ def _task(raw: object, number: int, where: str, faults: Faults) -> SuiteTask | N
     grade = attempt(parts.get("grade", {}), Grade, where=f"{where}.grade", faults=faults)
     expect = attempt(parts.get("expect", {}), Expect, where=f"{where}.expect", faults=faults)
     gold = attempt(parts.get("gold", {}), GoldLine, where=f"{where}.gold", faults=faults)
+    servers = read_named(plain["mcp"], where=f"{where}.mcp", faults=faults) if "mcp" in plain else {}
+    unserved = Faults()
     if grade == Grade() and expect == Expect():
         faults.add(where, "nothing is graded: expected a grade, or something to expect")
     if server is not None:
-        names = [tool.name for tool in server.tools]
-        _check_grade(grade or Grade(), server, names, f"{where}.grade", faults)
-        if expect is not None and expect.tool_call is not None:
-            _check_name(expect.tool_call, names, f"{where}.expect.tool_call", faults)
-        for index, call in enumerate(gold.calls if gold else ()):
-            _check_name(call.name, names, f"{item_path(f'{where}.gold.calls', index)}.name", faults)
+        _check_grade(grade or Grade(), server, f"{where}.grade", faults)
+        CallChecks([tool.name for tool in server.tools], faults, unserved).line(grade, expect, gold, where)
+        if not served and not servers:
+            faults.extend(unserved)
     if faults or line is None or server is None or grade is None or gold is None:
         return None
     sandboxed = tuple(_sandboxed(grade, server))
     data: JSONObject = {"instruction": line.instruction, "limits": _limits(line), "bridge": _config(server, sandboxed)}
+    if servers:
+        data["mcp"] = dict(servers)
     reference: JSONObject = {key: parts[key] for key in PARTS if key in parts and key != "tool_server"}
     task = Task(line.id, data, reference, cluster=line.cluster or "")
-    return SuiteTask(task, number, _gold(gold) if "gold" in parts else None, sandboxed)
+    known = () if servers else tuple(unserved)
+    return SuiteTask(task, number, _gold(gold) if "gold" in parts else None, sandboxed, known)
 
 
 def _refuse(raw: dict[str, object], where: str, faults: Faults) -> dict[str, JSONValue]:
@@ -298,7 +306,7 @@ def _limits(line: TaskLine) -> JSONObject:
 # ── grades ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _check_grade(grade: Grade, server: ToolServer, names: list[str], where: str, faults: Faults) -> None:
+def _check_grade(grade: Grade, server: ToolServer, where: str, faults: Faults) -> None:
     """What a grade asks for must be possible."""
     stateful = server.state is not None or any(tool.effect is not None for tool in server.tools)
     for key in ("state", "state_absent"):
@@ -307,57 +315,8 @@ def _check_grade(grade: Grade, server: ToolServer, names: list[str], where: str,
     for path in texts(grade.state_absent):
         if not all(path.split(".")):
             faults.add(f"{where}.state_absent", f"{literal(path)} is no path", 'for example "orders.o1"')
-    if grade.tool_calls is not None:
-        _check_calls(grade.tool_calls, names, f"{where}.tool_calls", faults)
     for path in grade.files or ():
         _check_path(path, key_path(f"{where}.files", path), faults)
-
-
-def _check_calls(raw: JSONValue, names: list[str], where: str, faults: Faults) -> None:
-    """A matcher, an array of which one must match, or an object of groups."""
-    if isinstance(raw, dict) and "name" not in raw and any(key in GROUPS for key in raw):
-        for key, group in raw.items():
-            if key not in GROUPS:
-                faults.add(key_path(where, key), "unknown key", did_you_mean(key, GROUPS))
-            else:
-                _check_matchers(group, names, key_path(where, key), faults)
-    elif isinstance(raw, list):
-        _check_matchers(raw, names, where, faults)
-    else:
-        _check_matcher(raw, names, where, faults)
-
-
-def _check_matchers(raw: JSONValue, names: list[str], where: str, faults: Faults) -> None:
-    if not isinstance(raw, list) or not raw:
-        faults.add(where, f"expected an array of calls, got {described(raw) if raw != [] else 'an empty one'}")
-        return
-    for index, one in enumerate(raw):
-        _check_matcher(one, names, item_path(where, index), faults)
-
-
-def _check_matcher(raw: JSONValue, names: list[str], where: str, faults: Faults) -> None:
-    if not isinstance(raw, dict):
-        faults.add(where, f"expected a call, got {described(raw)}", 'for example {"name": "get_weather", "args": {…}}')
-        return
-    for key in raw:
-        if key not in ("name", "args"):
-            faults.add(key_path(where, key), "unknown key", did_you_mean(key, ("name", "args", *GROUPS)))
-    if not isinstance(raw.get("args", {}), dict):
-        faults.add(f"{where}.args", f"expected a table, got {described(raw['args'])}")
-    name = raw.get("name")
-    if isinstance(name, str):
-        _check_name(name, names, f"{where}.name", faults)
-    else:
-        faults.add(
-            f"{where}.name", f"expected text, got {described(name)}" if "name" in raw else "missing: expected text"
-        )
-
-
-def _check_name(name: str, names: list[str], where: str, faults: Faults) -> None:
-    """A tool that the task does not offer can be called by nobody."""
-    if name not in names:
-        hint = did_you_mean(name, names) or (f"its tools: {', '.join(names)}" if names else "it has no tools")
-        faults.add(where, f"the task has no tool {literal(name)}", hint)
 
 
 def _gold(line: GoldLine) -> Gold:

@@ -30,15 +30,14 @@ _DIALOGUES: Final = (
 _WORKFLOWS: Final = "workflows come with the harness `agentd`: they are a structure of the agent, an axis of the study"
 _MODEL: Final = ("a task names no model", "remove it: the model is the arm's (--model provider/name)")
 _SCRIPTED: Final = "remove it: a stand-in is the provider `scripted` (--model scripted/PLAYBOOK)"
-_DECLARE: Final = "they come with the bridge `mcp`; until then, declare tools under tool_server"
+_STANDIN: Final = "declare its tools under tool_server, or name a real server in `mcp`"
 REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     "mode": ("only the mode 'once' is run", _WORKFLOWS),
     "workflow": ("workflows are not run yet", _WORKFLOWS),
     "mock_llm": ("a task names no model, and no stand-in for one", _SCRIPTED),
     "intelligence": _MODEL,
     "model": _MODEL,
-    "mock_mcp": ("MCP servers, and stand-ins for them, are not reached yet", _DECLARE),
-    "mcp": ("MCP servers are not reached yet", _DECLARE),
+    "mock_mcp": ("stand-ins for MCP servers are not served", _STANDIN),
     "policy": _DIALOGUES,
     "max_turns": _DIALOGUES,
     "user_simulator": _DIALOGUES,
@@ -149,6 +148,29 @@ class Command:
 
 
 @frozen
+class ServerCheck:
+    """A call to a server after the agent is gone, and what it must answer. With no condition, it must be no error."""
+
+    tool: str = field(validator=_filled)
+    args: JSONObject = Factory(dict)
+    server: str | None = None
+    contains: str | tuple[str, ...] | None = field(default=None, validator=_filled)
+    exact: str | None = None
+    regex: str | None = field(default=None, validator=_pattern)
+    json: JSONValue = None
+    error: bool = False
+
+
+@frozen
+class Forbidden:
+    """Calls that nobody may make: of tools with this name (`*` stands for anything), with these arguments."""
+
+    name: str = field(validator=_filled)
+    args: JSONObject = Factory(dict)
+    matches: str | None = field(default=None, validator=_pattern)
+
+
+@frozen
 class AtMost:
     """What the agent may have used."""
 
@@ -166,8 +188,10 @@ class Grade:
     regex: str | None = field(default=None, validator=_pattern)
     json: JSONValue = None
     tool_calls: JSONValue = None
+    forbidden_calls: tuple[Forbidden, ...] | None = field(default=None, validator=_filled)
     state: JSONObject | None = field(default=None, validator=_filled)
     state_absent: str | tuple[str, ...] | None = field(default=None, validator=_filled)
+    mcp_state: tuple[ServerCheck, ...] | None = field(default=None, validator=_filled)
     files: Mapping[str, FileCheck] | None = field(default=None, validator=_filled)
     command: Command | None = None
     ended: str | tuple[str, ...] | None = field(default=None, validator=[_filled, _endings])
@@ -211,6 +235,7 @@ class TaskLine:
     deadline: str | float | None = field(default=None, validator=_duration)
     cluster: str | None = field(default=None, validator=_id)
     tool_server: JSONValue = None
+    mcp: JSONValue = None
     grade: JSONValue = None
     expect: JSONValue = None
     gold: JSONValue = None

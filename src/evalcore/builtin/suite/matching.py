@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from evalcore.builtin.toolset_values import same
-from evalcore.values.faults import key_path
-from evalcore.values.json import JSONObject, JSONValue, exact_text
+from evalcore.values.faults import key_path, literal
+from evalcore.values.json import JSONObject, JSONValue, exact_text, parse
 from evalcore.values.task import Call
 
 _SHOWN: Final = 80  # characters of a value that a reason repeats
@@ -28,6 +28,13 @@ def call_fits(call: Call, wanted: JSONObject) -> bool:
     if not isinstance(expected, dict):
         return True
     return all(name in arguments and argument_fits(arguments[name], value) for name, value in expected.items())
+
+
+def call_is(call: Call, forbidden: JSONObject) -> bool:
+    """As `call_fits`, but that `*` in the name stands for anything."""
+    name = str(forbidden["name"])
+    pattern = ".*".join(map(re.escape, name.split("*")))
+    return re.fullmatch(pattern, call.name, re.DOTALL) is not None and call_fits(call, {**forbidden, "name": call.name})
 
 
 def argument_fits(given: JSONValue, accepted: JSONValue) -> bool:
@@ -108,6 +115,30 @@ def first_difference(actual: JSONValue, wanted: JSONValue, where: str) -> str | 
         pairs = enumerate(zip(actual, wanted, strict=True))
         return next((d for i, (a, w) in pairs if (d := first_difference(a, w, f"{where}[{i}]")) is not None), None)
     return None if same(actual, wanted) else f"{where} is {_shown(actual)}, expected {_shown(wanted)}"
+
+
+def answer_fault(check: JSONObject, answer: JSONObject) -> str | None:
+    """Why a server's recorded answer is not the one that was wanted; None if it is, but for its `regex`."""
+    text = str(answer["text"])
+    if answer["error"] is not bool(check.get("error", False)):
+        return f"answered {'an error' if answer['error'] else 'no error'}: {text[:_SHOWN]}"
+    exact, contains = check.get("exact"), check.get("contains")
+    if isinstance(exact, str) and text.strip() != exact.strip():
+        return f"answered {literal(text)}, not {literal(exact)}"
+    for one in contains if isinstance(contains, list) else [contains] if contains is not None else []:
+        if str(one) not in text:
+            return f"{literal(one)} is not in its answer"
+    wanted = check.get("json")
+    if wanted is None:
+        return None
+    found = [answer["structured"]] if "structured" in answer else []
+    try:
+        found.append(parse(text))
+    except ValueError:
+        if not found:
+            return "its answer is no JSON"
+    differences = [first_difference(value, wanted, "$") for value in found]
+    return None if None in differences else differences[-1]
 
 
 def _shown(value: JSONValue) -> str:

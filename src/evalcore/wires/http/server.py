@@ -21,7 +21,6 @@ from evalcore.contracts import Recorder, ServedChannel, Tools
 from evalcore.errors import InfraError
 from evalcore.wires.http.door import Door, DoorClosed
 from evalcore.wires.http.exchange import Exchange, Receive, Scope, Send, header
-from evalcore.wires.http.results import OUTPUT_CAP
 
 if TYPE_CHECKING:
     import uvicorn
@@ -39,9 +38,8 @@ _log = logging.getLogger("evalcore")
 class WireServer:
     """Serves the wires of a process's trials. `start` may be called by everybody who needs it; `close` ends it all."""
 
-    def __init__(self, *, version: str = "", output_cap: int = OUTPUT_CAP) -> None:
+    def __init__(self, *, version: str = "") -> None:
         self._version = version
-        self._output_cap = output_cap
         self._doors: dict[tuple[str, str], Door] = {}
         self._hosts: frozenset[bytes] = frozenset()
         self._base = ""
@@ -65,7 +63,7 @@ class WireServer:
             if self._mcp is None:  # the SDK takes seconds to import: trials that run meanwhile go on
                 self._mcp = await asyncio.to_thread(make_server, self._version)
         token, forget = self._token("e")
-        door = ToolDoor(f"{self._base}/e/{token}/mcp", forget, events, tools, self._mcp, self._output_cap)
+        door = ToolDoor(f"{self._base}/e/{token}/mcp", forget, events, tools, self._mcp)
         await door.open()
         self._doors["e", token] = door
         return door

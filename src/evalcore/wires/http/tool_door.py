@@ -8,21 +8,24 @@ mcp 2.x; this module alone knows it.
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from evalcore.contracts import Recorder, ToolResult, Tools
+from evalcore.contracts import PROGRESS, Recorder, ToolResult, Tools
 from evalcore.errors import EvalcoreError, InfraError, LimitReached
 from evalcore.values.json import JSONObject, JSONValue, parse
-from evalcore.wires.http.door import Door, DoorClosed
+from evalcore.wires.http.door import GRACE_S, Door, DoorClosed
 from evalcore.wires.http.exchange import Event, Exchange, Send, TooLarge, write_json
-from evalcore.wires.http.results import outgoing
-from evalcore.wires.tools import ConnectionDropped
+from evalcore.wires.http.progress import Progressive
+from evalcore.wires.results import outgoing
+from evalcore.wires.tools import ConnectionDropped, RecordedTools
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
 BODY_CAP: Final = 4 << 20
 MAX_SESSIONS: Final = 64  # of one agent: handshake-era clients open one a connection
@@ -32,6 +35,7 @@ RAW: Final = "evalcore/raw-arguments"  # in `_meta`: arguments that were no JSON
 _DOOR: Final = "evalcore.door"
 _DROPPED: Final = "evalcore.dropped"
 _ARGUMENTS: Final = "evalcore.arguments"
+_REPLY: Final = "evalcore.reply"
 _MODERN: Final = "2026-07-28"
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
@@ -42,19 +46,24 @@ class ToolDoor(Door):
     """One bridge's tools at `/e/{token}/mcp`. `open` before use. Raises InfraError for tools that MCP cannot list."""
 
     def __init__(
-        self, url: str, forget: Callable[[], None], events: Recorder | None, tools: Tools, server: Server[Any], cap: int
+        self, url: str, forget: Callable[[], None], events: Recorder | None, tools: Tools, server: Server[Any]
     ) -> None:
         super().__init__(url, forget, events)
         _refuse_unlistable(tools)
         self._tools = tools
-        self._cap = cap
         self._manager = _manager(server)
         self._ended = asyncio.Event()
         self._sessions: asyncio.Task[None] | None = None
         self._client = ""
+        self._met: list[Any] = []  # the handshake era's sessions, to which changes are told
+        self._listening: ListenHandler | None = None
+        self._bus: InMemorySubscriptionBus | None = None
+        self._telling: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Begin to hold the door's MCP sessions: a manager of its own, so that they all end with the door."""
+        if isinstance(self._tools, RecordedTools):
+            self._tools.watch(self._changed)
         ready = asyncio.Event()
         self._sessions = asyncio.create_task(self._hold_sessions(ready))
         await ready.wait()
@@ -84,15 +93,17 @@ class ToolDoor(Door):
         if _SURROGATE.search(body) is not None:
             body = self._set_aside(exchange, body)
         exchange.scope[_DOOR] = self
-        await self._manager.handle_request(exchange.scope, exchange.replay(body), self._unless_dropped(exchange))
+        exchange.scope[_REPLY] = reply = Progressive(exchange)
+        await self._manager.handle_request(exchange.scope, exchange.replay(body), self._unless_dropped(reply))
 
     @staticmethod
-    def _unless_dropped(exchange: Exchange) -> Send:
+    def _unless_dropped(reply: Progressive) -> Send:
         """Sends what the SDK answers; of a connection that is to be dropped only the head, and then it is closed."""
+        exchange = reply.exchange
 
         async def send(message: Event) -> None:
             if _DROPPED not in exchange.scope:
-                await exchange.send(message)
+                await reply.send(message)
             elif message["type"] == "http.response.start":
                 await exchange.send({**message, "headers": [(b"content-length", b"1000000")]})
 
@@ -126,8 +137,10 @@ class ToolDoor(Door):
         name = params.get("name")
         if not isinstance(name, str):
             raise _mcp_error(-32602, "a call needs `name`, a text")
+        reply: Progressive | None = ctx.request.scope.get(_REPLY) if ctx.request is not None else None
         try:
-            result = await self.carry_out(self._made(name, params, ctx))
+            made = self._made(name, params, ctx, reply)
+            result = await (self.carry_out(made) if reply is None else self._while_heard(made, name, reply))
         except LimitReached as error:
             raise _mcp_error(LIMIT_CODE, error.message, {"limit": error.limit}) from None
         except ConnectionDropped:
@@ -138,8 +151,29 @@ class ToolDoor(Door):
             raise _mcp_error(-32603, "the tool server failed") from None
         return self._wire_form(name, result, modern=ctx.protocol_version >= _MODERN)
 
-    async def _made(self, name: str, params: Mapping[str, Any], ctx: ServerRequestContext[Any, Any]) -> ToolResult:
+    async def _while_heard(self, work: Coroutine[Any, Any, ToolResult], name: str, reply: Progressive) -> ToolResult:
+        """A call that ends when its client hangs up: nobody would read its answer, and its turn is another's."""
+        call = asyncio.ensure_future(self.carry_out(work))
+        gone = asyncio.ensure_future(reply.exchange.gone())
+        try:
+            await asyncio.wait((call, gone), return_when=asyncio.FIRST_COMPLETED)
+            if call.done():
+                return call.result()
+            self.tell("wire.hung_up", bridge=self._tools.bridge, tool=name)
+            raise DoorClosed
+        finally:
+            gone.cancel()
+            if not call.done():
+                call.cancel()
+                await asyncio.wait((call,), timeout=GRACE_S)
+
+    async def _made(
+        self, name: str, params: Mapping[str, Any], ctx: ServerRequestContext[Any, Any], reply: Progressive | None
+    ) -> ToolResult:
         meta = params.get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        if isinstance(token, (str, int)) and reply is not None and reply.can_stream():
+            PROGRESS.set(functools.partial(reply.progress, token))  # of this call alone: it is a task of its own
         raw = meta.get(RAW) if isinstance(meta, dict) else None
         if isinstance(raw, str):
             return self._tools.refuse(name, raw, "malformed")
@@ -147,9 +181,7 @@ class ToolDoor(Door):
         return await self._tools.call(name, scope[_ARGUMENTS] if _ARGUMENTS in scope else params.get("arguments", {}))
 
     def _wire_form(self, name: str, result: ToolResult, *, modern: bool) -> dict[str, Any]:
-        out = outgoing(result, self._cap)
-        if out.whole:
-            self.tell("wire.cut", bridge=self._tools.bridge, tool=name, bytes=out.whole, cap=self._cap)
+        out = outgoing(result)
         if out.mended:
             self.tell("wire.mended", bridge=self._tools.bridge, tool=name)
         value: dict[str, Any] = {"content": out.content, "isError": result.error, "resultType": "complete"}
@@ -159,7 +191,33 @@ class ToolDoor(Door):
 
     def meet(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Remember who says `initialize`: later messages of that era do not repeat it."""
+        self._met.append(ctx.session)
         self._client = _name_of((ctx.params or {}).get("clientInfo"))
+
+    async def listen(self, ctx: ServerRequestContext[Any, Any], params: Any) -> Any:
+        """A stream of the newest revision, on which changes are told until the client has enough."""
+        if self._listening is None:
+            from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+
+            self._bus = InMemorySubscriptionBus()
+            self._listening = ListenHandler(self._bus, max_subscriptions=MAX_SESSIONS)
+        return await self.carry_out(self._listening(ctx, params))
+
+    def _changed(self) -> None:
+        """What is on offer has changed: whoever listens is told."""
+        if self._is_closed():
+            return
+        telling = asyncio.ensure_future(self._tell_of_change())
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+
+    async def _tell_of_change(self) -> None:
+        for session in self._met:
+            await session.send_tool_list_changed()
+        if self._bus is not None:
+            from mcp.server.subscriptions import ToolsListChanged
+
+            await self._bus.publish(ToolsListChanged())
 
     def _note_client(self, ctx: ServerRequestContext[Any, Any]) -> None:
         meta = (ctx.params or {}).get("_meta")
@@ -178,6 +236,7 @@ def _refuse_unlistable(tools: Tools) -> None:
 def make_server(version: str) -> Server[Any]:
     """The MCP server behind every tool door of a process; each request carries its door."""
     from mcp.server import Server
+    from mcp.server.lowlevel.server import NotificationOptions
 
     server: Server[Any] = Server(
         "evalcore",
@@ -186,7 +245,11 @@ def make_server(version: str) -> Server[Any]:
         get_tool_input_schema=lambda _: None,
         on_list_tools=_unreached,
         on_call_tool=_unreached,
+        on_subscriptions_listen=_listened,
     )
+    # Who asks for it is told of changes; the handshake era's clients must be told beforehand that they may be.
+    options = functools.partial(server.create_initialization_options, NotificationOptions(tools_changed=True))
+    server.create_initialization_options = options  # type: ignore[method-assign]
     info = {"name": "evalcore", "version": version}
 
     async def answer(ctx: ServerRequestContext[Any, Any], call_next: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -203,6 +266,16 @@ def make_server(version: str) -> Server[Any]:
 
     server.middleware[:] = [answer]  # without the SDK's tracing: the recorder sees it all, and spans cost time
     return server
+
+
+async def _listened(ctx: ServerRequestContext[Any, Any], params: Any) -> Any:
+    door = ctx.request.scope.get(_DOOR) if ctx.request is not None else None
+    if not isinstance(door, ToolDoor):
+        raise _mcp_error(-32601, "nothing to listen to")
+    try:
+        return await door.listen(ctx, params)
+    except DoorClosed:
+        raise _mcp_error(-32603, "the trial is over") from None
 
 
 async def _unreached(_ctx: ServerRequestContext[Any, Any], _params: object) -> Any:

@@ -1,0 +1,1 @@
+"""Real MCP servers as the environment of a trial (docs/mcp.md)."""
