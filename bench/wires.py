@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from random import Random
 from typing import TypeAlias
 
 from evalcore.builtin.scripted import ScriptedProvider
@@ -25,6 +26,7 @@ from evalcore.values.json import JSONObject
 from evalcore.values.task import BridgeSpec
 from evalcore.values.trial import TrialKey
 from evalcore.wires.gateway.channel import MemoryChannel
+from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.http import Door, WireServer
 from evalcore.wires.meter import Meter, RunBudget
 from evalcore.wires.recorder import AttemptRecorder
@@ -109,7 +111,7 @@ class Bench:
     def __init__(self, server: WireServer, agents: Remote, folder: Path) -> None:
         self._server = server
         self._agents = agents
-        self._provider = ScriptedProvider()
+        self._upstream = Upstream("scripted", ScriptedProvider(), SystemClock(), Random(0))
         self._playbook = folder / "play.toml"
         self._playbook.write_text(PLAYBOOK)
 
@@ -152,7 +154,7 @@ class Bench:
         recorder, meter = AttemptRecorder(SystemClock()), Meter(RunBudget(None))
         model = f"scripted/{self._playbook}"
         key = TrialKey("bench", "t", "arm", 1)
-        channel = MemoryChannel("agent", model, self._provider, {"temperature": 0.0}, recorder, meter, key, 1, 0)
+        channel = MemoryChannel("agent", model, self._upstream, {"temperature": 0.0}, recorder, meter, key, 1, 0)
         return await self._server.serve_channel(channel, recorder)
 
 

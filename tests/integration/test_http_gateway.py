@@ -284,7 +284,7 @@ async def test_closed_doors_other_paths_and_large_bodies_are_refused(monkeypatch
         assert (await chat(http, other)).status_code == 404
         assert (await http.get(f"{other.model_door.url}/models")).status_code == 404
         assert (await http.get(f"{base}/chat/completions")).status_code == 405
-        assert (await http.post(f"{base}/responses", content=b"{}")).status_code == 404
+        assert (await http.post(f"{base}/embeddings", content=b"{}")).status_code == 404
         assert (await chat(http, wires, b" " * 1001)).status_code == 413
         assert (await chat(http, wires)).status_code == 200
 
