@@ -19,7 +19,6 @@ WAITING: Final = b": waiting for the model\n\n"  # a comment: keeps a client's r
 PATIENCE_S: Final = 15.0  # how long a stream waits for the model before it begins, and then between signs of life
 
 
-
 def sse(event: JSONObject, dialect: str) -> bytes:
     """One event: unnamed in Chat Completions, named by its type elsewhere."""
     data = write_json(event)
