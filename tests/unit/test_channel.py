@@ -22,6 +22,7 @@ from evalcore.values.trace import TraceReader
 from evalcore.values.trial import TrialKey
 from evalcore.values.usage import Usage
 from evalcore.wires.gateway.channel import MemoryChannel
+from evalcore.wires.gateway.tape import Tape
 from evalcore.wires.gateway.upstream import Upstream
 from evalcore.wires.meter import Meter, RunBudget
 from evalcore.wires.recorder import AttemptRecorder
@@ -363,3 +364,52 @@ def test_a_cancelled_call_gives_its_reservation_back() -> None:
 
     asyncio.run(cut_off())
     assert budget.reserve() == 0.75
+
+
+# ── from a tape ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+REQUESTS: dict[str, JSONObject] = {
+    "openai-chat": {"model": "m", "messages": [said("hi")]},
+    "openai-responses": {"model": "m", "input": "hi"},
+    "anthropic-messages": {"model": "m", "max_tokens": 50, "messages": [said("hi")]},
+}
+
+
+@pytest.mark.parametrize("dialect", REQUESTS)
+def test_an_answer_is_replayed_in_the_agents_dialect_whole_and_streamed(dialect: str) -> None:
+    async def answers(body: JSONObject, context: CallContext) -> Any:
+        usage = {
+            "prompt_tokens": 30,
+            "completion_tokens": 5,
+            "prompt_tokens_details": {"cached_tokens": 7},
+            "cost": 0.5,
+        }
+        message = {"role": "assistant", "content": "hello"}
+        return {"id": "x", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
+
+    async def nobody(body: JSONObject, context: CallContext) -> Any:
+        raise AssertionError("a model was asked")
+
+    body = REQUESTS[dialect]
+    live = Wire(answers)
+    told = asyncio.run(live.channel.complete(copy.deepcopy(body), dialect))
+
+    async def again(streamed: bool) -> tuple[Wire, Any]:
+        wire = Wire(nobody)
+        wire.channel = MemoryChannel(
+            "agent", "in-test/m/x", wire.upstream, {}, wire.recorder, wire.meter, KEY, 2, 7,
+            tape=Tape("then", live.stored()),
+        )  # fmt: skip
+        if not streamed:
+            return wire, await wire.channel.complete(copy.deepcopy(body), dialect)
+        return wire, [event async for event in wire.channel.stream({**body, "stream": True}, dialect)]
+
+    whole, answer = asyncio.run(again(streamed=False))
+    assert answer == told
+    assert whole.meter.usage() == live.meter.usage()
+    assert whole.meter.usage()["agent"] == Usage(1, 30, 5, 7, cost_usd=0.5)
+    streamed, events = asyncio.run(again(streamed=True))
+    assert len(events) > 1 and "hello" in str(events)
+    assert streamed.meter.usage() == live.meter.usage()
+    assert [e["then"] for e in streamed.events("model.replayed")] == [1]
+    assert streamed.provider.asked == whole.provider.asked == []

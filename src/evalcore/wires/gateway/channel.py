@@ -92,8 +92,9 @@ class MemoryChannel:
 
     @property
     def streams(self) -> bool:
-        """Whether the provider gives its answers in pieces. A tape gives them whole."""
-        return self._tape is None and isinstance(self._upstream.provider, StreamingProvider)
+        """Whether answers come in pieces: the provider's do; those of a tape, and those that faults change, do not."""
+        whole = self._tape is not None or self._upstream.takes_whole
+        return not whole and isinstance(self._upstream.provider, StreamingProvider)
 
     async def complete(self, body: JSONObject, dialect: str = CHAT) -> JSONObject:
         """Answer one request. Raises LimitReached, AgentError for a bad request, InfraError for the provider."""

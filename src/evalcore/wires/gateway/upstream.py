@@ -38,6 +38,11 @@ class Upstream:
         self._random = random.random
         self._injector = injector  # of faults, on purpose
 
+    @property
+    def takes_whole(self) -> bool:
+        """Whether answers have to be whole before they can be passed on."""
+        return self._injector is not None and self._injector.spec.malformed_arguments is not None
+
     async def ask(
         self, model: str, body: JSONObject, context: CallContext, events: Recorder, waits: Waits = unheeded
     ) -> JSONObject:
