@@ -162,13 +162,14 @@ def facts(run: Path) -> dict[str, Any]:
 
 
 def _timeless(scorecard: Any) -> Any:
-    """A scorecard without its run's name, its date and the metrics of time."""
+    """A scorecard without its run's name, its date, what is measured in time, and the runs that lie beside it."""
     cells = [
-        {**cell, "metrics": {k: v for k, v in cell["metrics"].items() if not k.startswith("wall_s")}}
+        {**cell, "latency": None, "metrics": {k: v for k, v in cell["metrics"].items() if not k.startswith("wall_s")}}
         for cell in scorecard["cells"]
     ]
-    left = {k: v for k, v in scorecard.items() if k not in ("run", "created")}
-    return json.dumps({**left, "cells": cells}, sort_keys=True)
+    left = {k: v for k, v in scorecard.items() if k not in ("run", "created", "composites")}
+    design = {k: v for k, v in (scorecard["design"] or {}).items() if k != "siblings"}
+    return json.dumps({**left, "design": design, "cells": cells}, sort_keys=True)
 
 
 def _story(run: Path, attempt: Attempt) -> str:
