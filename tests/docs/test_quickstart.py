@@ -23,6 +23,7 @@ def commands(text: str) -> list[tuple[str, int]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_every_command_of_the_page_runs(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     lines = commands(PAGE.read_text())

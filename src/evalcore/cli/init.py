@@ -10,7 +10,8 @@ from typing import Final
 
 import click
 
-from evalcore.cli.output import say, table
+from evalcore.cli.output import say, say_json, table
+from evalcore.cli.study_options import JSON, options
 from evalcore.errors import ConfigError, Fault
 
 WRITTEN: Final[Mapping[str, tuple[str, str]]] = {  # path below DIR -> the file here, and what it is
@@ -25,7 +26,8 @@ WRITTEN: Final[Mapping[str, tuple[str, str]]] = {  # path below DIR -> the file 
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", default=".")
-def init(folder: str) -> int:
+@options(JSON)
+def init(folder: str, *, json: bool | None) -> int:
     """Write a study, three tasks, a scripted model, an .mcp.json and a CI job into DIR (here), to begin with.
 
     `evalcore run DIR/study.toml` then runs as it is: offline, and without a key. A file that is there already is never
@@ -48,6 +50,9 @@ def init(folder: str) -> int:
                 file.write(text.replace("@DIR@", place))
     except OSError as error:
         raise ConfigError(f"cannot write {error.filename}: {error.strerror}") from error
+    if json:
+        say_json({"written": [str(path) for path in targets]})
+        return 0
     say(table([(str(root / path), what) for path, (_, what) in WRITTEN.items()]))
     say(f"\nnow: evalcore run {root / 'study.toml'}")
     if _repository(root) not in (None, root.resolve()):

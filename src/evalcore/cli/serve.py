@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +15,9 @@ from attrs import define, evolve, frozen
 from evalcore import __version__
 from evalcore.cli.consent import commands_of, consent
 from evalcore.cli.execution import Manner, ask, costly, finish, fresh, interruptible
-from evalcore.cli.output import say
+from evalcore.cli.output import say, tell
 from evalcore.cli.session import Session, with_session
+from evalcore.cli.study_options import JSON, options
 from evalcore.contracts import Job
 from evalcore.engine.flags import StudyFlags, study_from_flags
 from evalcore.engine.loop import run_to_end
@@ -59,21 +60,24 @@ def _seconds(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.option("--out", metavar="DIR", help="Where runs are kept (runs).")
 @click.option("--name", metavar="ID", help="Of the run (time, study, short digest).")
 @click.option("--yes", is_flag=True, default=None, help="Do not ask before money is spent.")
+@options(JSON)
 @with_session
 def serve(session: Session, *, answer: str | None, for_s: float, **given: Any) -> int:
     """Play one task yourself: its tools are served over MCP, and what you do is recorded and graded.
 
     The addresses are printed, ready for Claude Code or any other client. It ends when you say so at the done-address,
     with Ctrl-C, or when the time is over; then the verdict is shown. The run's provenance is `person`: it is never
-    counted with an agent's.
+    counted with an agent's. With --json the addresses go to standard error, and the result to standard output.
     """
     registry = session.registry()
     registry.add(
         PluginRef(NAME, "evalcore-core", __version__, "evalcore.engine.person"), plugin(uses_model=bool(given["model"]))
     )
     study = _study(session, for_s, given)
-    settings = run_settings(SettingFlags(**{n: given[n] for n in ("out", "name", "yes")}), session.environ, study)
-    manner = Manner(1, settings.yes)
+    settings = run_settings(
+        SettingFlags(**{n: given[n] for n in ("out", "name", "yes", "json")}), session.environ, study
+    )
+    manner = Manner(1, settings.yes, settings.json)
     services = LocalServices(registry, Path.cwd())
     path = (
         settings.out / settings.name
@@ -83,7 +87,7 @@ def serve(session: Session, *, answer: str | None, for_s: float, **given: Any) -
     with interruptible(path):
         end = run_to_end(_carry_out(session, study, services, path, manner, _Wishes(answer, for_s)))
     code = finish(path, end, registry, manner)
-    for grading in read_gradings(path, read_stamp(path).grading):
+    for grading in () if manner.json else read_gradings(path, read_stamp(path).grading):
         say(f"\noutcome  {grading.verdict.outcome}")
     return code
 
@@ -124,7 +128,7 @@ async def _carry_out(
             ask(costly(plan.arms, plan.study, registry, plan.role_models()), manner)
             person = plan.parts.harnesses[NAME][1]
             assert isinstance(person, Person)
-            person.stage = _Screen(waits=wishes.answer is None)
+            person.stage = _Screen(tell if manner.json else say, waits=wishes.answer is None)
             person.answer, person.for_s = wishes.answer, wishes.for_s
             presses.person = person
             options = RunOptions(1, on_stop=presses.told)
@@ -158,7 +162,8 @@ def _by_a_person(plan: Plan) -> Plan:
 class _Screen:
     """The terminal as the stage: what is told, where the wires are, and how to say that it is over."""
 
-    def __init__(self, *, waits: bool) -> None:
+    def __init__(self, say: Callable[[str], None], *, waits: bool) -> None:
+        self._say = say
         self._waits = waits
         self._turns = 0
 
@@ -169,28 +174,28 @@ class _Screen:
         urls = {door.bridge: door.url for door in job.tools if door.url}
         for door in job.tools:
             names = [spec.name for spec in door.list()]
-            say(f"tools    {door.url}\n         {door.bridge}, {plural(len(names), 'tool')}: {', '.join(names)}")
+            self._say(f"tools    {door.url}\n         {door.bridge}, {plural(len(names), 'tool')}: {', '.join(names)}")
         if urls:
-            say("\nClaude Code, once in a shell:")
+            self._say("\nClaude Code, once in a shell:")
             for bridge, url in urls.items():
-                say(f"  claude mcp add --transport http {shlex.quote(f'evalcore-{bridge}')} {url}")
+                self._say(f"  claude mcp add --transport http {shlex.quote(f'evalcore-{bridge}')} {url}")
             servers = {f"evalcore-{bridge}": {"type": "http", "url": url} for bridge, url in urls.items()}
-            say("\nany client that reads .mcp.json:")
-            say(f"  {json.dumps({'mcpServers': servers})}")
-            say("\na client that starts its servers itself:")
+            self._say("\nany client that reads .mcp.json:")
+            self._say(f"  {json.dumps({'mcpServers': servers})}")
+            self._say("\na client that starts its servers itself:")
             for url in urls.values():
-                say(f"  EVALCORE_MCP_URL={url} evalcore mcp-stdio")
+                self._say(f"  EVALCORE_MCP_URL={url} evalcore mcp-stdio")
         if job.model is not None and job.model.url:
-            say(f"\nmodel    {job.model.url}\n\nan agent that takes its model from the environment:")
-            say(f"  export OPENAI_BASE_URL={job.model.url} OPENAI_API_KEY=unused")
-        say("\nwhen it is over, with your answer, if the task wants one:")
-        say(f"  curl -X POST --data-binary 'ANSWER' {done_url}")
-        say("or Ctrl-C here: no answer. What the tools were asked is recorded either way.")
+            self._say(f"\nmodel    {job.model.url}\n\nan agent that takes its model from the environment:")
+            self._say(f"  export OPENAI_BASE_URL={job.model.url} OPENAI_API_KEY=unused")
+        self._say("\nwhen it is over, with your answer, if the task wants one:")
+        self._say(f"  curl -X POST --data-binary 'ANSWER' {done_url}")
+        self._say("or Ctrl-C here: no answer. What the tools were asked is recorded either way.")
 
     def turn(self, messages: Sequence[Message]) -> None:
         """What the agent is told."""
         self._turns += 1
-        say("" if self._turns == 1 else f"\nturn {self._turns}")
+        self._say("" if self._turns == 1 else f"\nturn {self._turns}")
         for message in messages:
             content = message.content if isinstance(message.content, str) else json.dumps(message.content)
-            say(f"{message.role}:\n{content}\n")
+            self._say(f"{message.role}:\n{content}\n")
