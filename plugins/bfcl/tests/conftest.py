@@ -12,8 +12,8 @@ import pytest
 from evalcore.errors import ToolkitError
 from evalcore.toolkits.environment import Environment, ensure
 from evalcore.values.descriptors import ToolkitInfo
-from evalcore_bfcl.plugin import CATEGORIES, benchmark_name
-from plugins.bfcl.tests.rig import Trials, registry, run, study, trials
+from evalcore_bfcl.plugin import benchmark_name
+from plugins.bfcl.tests.rig import HERE, Trials, registry, run, study, trials
 from tests.oracles import needs
 
 
@@ -40,8 +40,8 @@ def _environment(name: str) -> Environment:
 
 
 @pytest.fixture(scope="session")
-def whole_run(toolkit: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every task of every category, by oracle and noop: half a minute, made once for all test processes."""
+def whole_run(toolkit: Environment, agentic: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every task of every category that runs here, by oracle and noop: a minute, made once for all test processes."""
     root = tmp_path_factory.getbasetemp()
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
     folder = root / "bfcl-whole"
@@ -49,7 +49,7 @@ def whole_run(toolkit: Environment, tmp_path_factory: pytest.TempPathFactory) ->
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "done").exists():
             folder.mkdir()
-            run(study(tuple(map(benchmark_name, CATEGORIES))), folder)
+            run(study(tuple(map(benchmark_name, HERE))), folder)
             (folder / "done").touch()
     return folder / "r"
 

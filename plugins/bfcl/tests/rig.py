@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from attrs import frozen
 
@@ -20,11 +20,15 @@ from evalcore.engine.trial import deliverable_of
 from evalcore.plugins import Registry, load
 from evalcore.values.study import BenchmarkChoice, Study
 from evalcore.values.trial import Attempt, Deliverable, Grading, Verdict
+from evalcore_bfcl.plugin import CATEGORIES, DIALOGUES
 
 T = TypeVar("T")
 
 CONTROLS: Mapping[str, Mapping[str, Any]] = {"oracle": {"harness": "oracle"}, "noop": {"harness": "noop"}}
 REACT: Mapping[str, Mapping[str, Any]] = {"react": {"harness": "react", "model": "scripted/play.jsonl"}}
+
+UNAVAILABLE: Final = frozenset({"memory_vector"})  # what its toolkit does not hold, nor any package index
+HERE: Final = tuple(c for c in (*CATEGORIES, *DIALOGUES) if c not in UNAVAILABLE)
 
 
 @frozen
@@ -92,12 +96,14 @@ def run(what: Study, folder: Path, found: Registry | None = None) -> Path:
 
 
 def trials(path: Path) -> Trials:
-    """Every trial of a run of one repeat."""
+    """Every graded trial of a run of one repeat: all but the sessions that others require."""
     stamp, store = read_stamp(path), TraceStore(path)
     handles = {a.arm.digest: a.arm.handle for a in stamp.arms}
     graded = {g.attempt: g for g in read_gradings(path, stamp.grading)}
     found = {}
     for attempt in read_attempts(path):
+        if attempt.id not in graded:
+            continue
         left = deliverable_of(store.read(attempt.trace))
         assert left is not None
         key = attempt.key
@@ -123,6 +129,12 @@ async def gold_of(toolkit: ToolkitHandle, category: str, task: str) -> list[dict
     """The calls that solve a task, as a playbook has them."""
     gold: Any = await toolkit.request("gold", {"category": category, "id": task}, 60)
     return gold["calls"] or []
+
+
+async def gold_turns_of(toolkit: ToolkitHandle, category: str, task: str) -> list[list[dict[str, Any]]]:
+    """The calls that solve a task, turn by turn."""
+    gold: Any = await toolkit.request("dialogue_gold", {"category": category, "id": task}, 60)
+    return list(gold["turns"])
 
 
 def write_playbook(folder: Path, replies: list[dict[str, Any]]) -> None:

@@ -179,7 +179,7 @@ def read_back(toolkit: Environment, whole_run: Path, tmp_path_factory: pytest.Te
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 class TestEverything:
     def test_every_accuracy_is_the_scorecards(self, whole_run: Path, read_back: ReadBack) -> None:
         _, theirs = read_back

@@ -13,7 +13,7 @@ from evalcore.errors import ToolkitError
 from evalcore.toolkits.environment import Environment
 from evalcore_bfcl import stateful
 from evalcore_bfcl.plugin import MEMORY, MULTI_TURN
-from plugins.bfcl.tests.rig import with_toolkit
+from plugins.bfcl.tests.rig import gold_turns_of, with_toolkit
 from tests.oracles import oracle_path
 
 BASE: Final = "multi_turn_base"
@@ -108,8 +108,8 @@ async def make(session: ToolkitSession, name: str, **arguments: Any) -> dict[str
 
 async def gold_turns(toolkit: ToolkitHandle, category: str, task: str) -> list[list[dict[str, Any]]]:
     """The gold of a task, as steps of one call each."""
-    gold: Any = await toolkit.request("dialogue_gold", {"category": category, "id": task}, LATER)
-    texts = [[(c["name"], json.dumps(c["arguments"])) for c in turn] for turn in gold["turns"]]
+    turns = await gold_turns_of(toolkit, category, task)
+    texts = [[(c["name"], json.dumps(c["arguments"])) for c in turn] for turn in turns]
     return [[{"calls": [{"name": name, "arguments": text}]} for name, text in turn] for turn in texts]
 
 

@@ -52,9 +52,8 @@ class DialogueAdapter:
             yield self._task(entry)
 
     def _task(self, entry: JSONObject) -> Task:
-        data: JSONObject = {"category": self._category, "turns": entry["turns"], "tools": entry["tools"]}
-        if entry["added"]:
-            data["added"] = entry["added"]
+        data: JSONObject = {"category": self._category}
+        data |= {name: entry[name] for name in ("turns", "tools", "added", "tools_sha256") if entry[name]}
         return Task(
             str(entry["id"]),
             data,
@@ -82,7 +81,7 @@ class DialogueAdapter:
     async def capture(self, trial: OpenTrial) -> Deliverable:
         """Calls and answers, turn by turn; after a session that others build on, what it left in the memory."""
         trace = trial.recorder.reader()
-        data: JSONObject = {"turns": turns_of(trace)}
+        data: JSONObject = {"turns": turns_of(trace), "tools": names_of(trial.task)}
         if lost := [event["tool"] for event in trace.events(LOST)]:
             data["lost"] = lost
         if not trial.task.scored:
@@ -103,6 +102,12 @@ class DialogueAdapter:
             raise InfraError("the bfcl toolkit sent no gold")
         turns: list[JSONObject] = [{"calls": calls} for calls in cast("list[JSONValue]", found["turns"])]
         return GoldDialogue(tuple(turns or [{"answer": found["answer"]}]))
+
+
+def names_of(task: Task) -> list[JSONValue]:
+    """Every tool that a task offers in one of its turns."""
+    added = cast("dict[str, list[JSONValue]]", task.data.get("added", {}))
+    return [*cast("list[JSONValue]", task.data["tools"]), *(name for later in added.values() for name in later)]
 
 
 def turns_of(trace: TraceReader) -> list[JSONValue]:

@@ -1,4 +1,4 @@
-"""Upstream's tasks that no right answer passes. Their verdicts stand; the trials carry the reason as a flag."""
+"""Upstream's tasks that no right answer passes, or none within reach. Their verdicts stand; trials carry the reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ KNOWN_BAD: Final[Mapping[str, str]] = {
     "live_multiple_964-207-0": "no answer passes: the schema requires `statement`, the ground truth has `question`",
 }
 
+OUT_OF_REACH: Final[Mapping[str, str]] = {
+    "multi_turn_miss_func_49": "the ground truth calls `tail` two turns before it is offered; an agent cannot",
+}
+"""Tasks whose ground truth passes, by what no agent is offered."""
+
 
 def flags_of(task: str) -> tuple[str, ...]:
     """The flags of a task, by its id: none, or the defect."""
-    return (f"upstream: {KNOWN_BAD[task]}",) if task in KNOWN_BAD else ()
+    why = KNOWN_BAD.get(task) or OUT_OF_REACH.get(task)
+    return (f"upstream: {why}",) if why else ()

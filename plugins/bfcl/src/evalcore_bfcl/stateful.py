@@ -112,19 +112,32 @@ def turns_of(entry: JSONObject) -> list[list[JSONObject]]:
 @functools.cache
 def offered(category: str, identifier: str) -> tuple[list[JSONObject], dict[str, list[JSONObject]]]:
     """A task's tools: those at first, and those that a later turn adds, by the turn's number."""
-    entry, convert = shown(category)[identifier], upstream().tools
-    return convert(entry["function"]), {turn: convert(docs) for turn, docs in entry.get("missed_function", {}).items()}
+    entry = shown(category)[identifier]
+    added = entry.get("missed_function", {})
+    return converted(entry["function"]), {turn: converted(documents) for turn, documents in added.items()}
+
+
+def converted(documents: Iterable[JSONObject]) -> list[JSONObject]:
+    """Function documents as tools; most are those of many tasks."""
+    return [_tool(json.dumps(document)) for document in documents]
+
+
+@functools.cache
+def _tool(document: str) -> JSONObject:
+    (tool,) = upstream().tools([json.loads(document)])
+    return tool
 
 
 def served_task(category: str, entry: JSONObject) -> JSONObject:
-    """One task as it is served."""
+    """One task as it is served; the tools themselves come with its session."""
     tools, added = offered(category, entry["id"])
     expected = graded(category).get(entry["id"])
     return {
         "id": entry["id"],
         "turns": turns_of(entry),
-        "tools": tools,
-        "added": added,
+        "tools": [tool["name"] for tool in tools],
+        "added": {turn: [tool["name"] for tool in later] for turn, later in added.items()},
+        "tools_sha256": sha256([tools, added]),
         "scenario": entry.get("scenario"),
         "requires": entry.get("depends_on", [])[-1:],  # which requires the one before it in turn
         "scored": expected is not None,
@@ -135,8 +148,12 @@ def served_task(category: str, entry: JSONObject) -> JSONObject:
 def grader_sha256(entry: JSONObject, answer: list[Any]) -> str:
     """A digest of what the environment and the grader know of a task: where it begins, and how it should end."""
     seen = {name: entry.get(name) for name in ("initial_config", "involved_classes", "scenario")}
-    text = json.dumps({**seen, "ground_truth": answer}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256({**seen, "ground_truth": answer})
+
+
+def sha256(value: Any) -> str:
+    """A digest of something that is JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def dialogue_tasks(params: JSONObject) -> list[JSONObject]:
