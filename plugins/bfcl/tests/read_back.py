@@ -48,7 +48,7 @@ def main(worker_file: str, folder: str, whole: str) -> None:
         )
     runner = importlib.import_module("bfcl_eval.eval_checker.eval_runner")
     native.StandIn.sealed = True
-    runner.main(models, ["single_turn"], None, None, partial_eval=whole != "whole")
+    runner.main(models, ["all_scoring"], None, None, partial_eval=whole != "whole")
 
 
 if __name__ == "__main__":

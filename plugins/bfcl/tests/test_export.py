@@ -18,8 +18,19 @@ from evalcore.hookspecs import RendererInfo
 from evalcore.report.load import load_report
 from evalcore.toolkits.environment import Environment, worker_file
 from evalcore_bfcl.export import BfclResults
-from evalcore_bfcl.plugin import CATEGORIES, LIVE, NON_LIVE, benchmark_name
-from plugins.bfcl.tests.rig import CONTROLS, REACT, gold_of, registry, run, study, with_toolkit, write_playbook
+from evalcore_bfcl.plugin import LIVE, NON_LIVE, benchmark_name
+from plugins.bfcl.tests.rig import (
+    CONTROLS,
+    HERE,
+    REACT,
+    gold_of,
+    gold_turns_of,
+    registry,
+    run,
+    study,
+    with_toolkit,
+    write_playbook,
+)
 
 ReadBack: TypeAlias = tuple[Path, dict[tuple[str, str], float]]
 
@@ -37,15 +48,16 @@ def evaluate(toolkit: Environment, out: Path, *, whole: bool) -> dict[tuple[str,
     done = subprocess.run(argv, cwd=out, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     found = {}
-    for file in (out / "score").glob("*/*/*_score.json"):
+    for file in (out / "score").rglob("*_score.json"):
         header = json.loads(file.read_text(encoding="utf-8").split("\n", 1)[0])
-        found[file.parts[-3], file.name.removeprefix("BFCL_v4_").removesuffix("_score.json")] = header["accuracy"]
+        model = file.relative_to(out / "score").parts[0]
+        found[model, file.name.removeprefix("BFCL_v4_").removesuffix("_score.json")] = header["accuracy"]
     return found
 
 
 def scorecard(path: Path) -> dict[tuple[str, str], float]:
     """Ours, by handle and category."""
-    categories = {benchmark_name(category): category for category in CATEGORIES}
+    categories = {benchmark_name(category): category for category in HERE}
     return {
         (cell.arm.arm.handle, categories[cell.benchmark.selector]): value
         for cell in load_report(path).cells
@@ -150,6 +162,79 @@ def test_what_upstream_would_count_otherwise_fails_there_and_says_why(odd_run: P
     assert (about["run"], about["repeat"]) == ("r", 1)
 
 
+SEVERAL: Final = "multi_turn_miss_func"
+ASKED: Final = "memory_rec_sum"
+
+
+@pytest.fixture(scope="module")
+def turns_run(toolkit: Environment, agentic: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Several turns and a memory: both controls, and an agent named by a digit, right in every other task."""
+    folder = tmp_path_factory.mktemp("turns")
+    tasks = {SEVERAL: [f"{SEVERAL}_{n}" for n in range(4)], ASKED: [f"{ASKED}_{n}-customer-{n}" for n in range(3)]}
+
+    async def right(of: ToolkitHandle) -> list[dict[str, Any]]:
+        replies: list[dict[str, Any]] = []
+        for task in tasks[SEVERAL][::2]:
+            said: list[dict[str, Any]] = []
+            for turn in await gold_turns_of(of, SEVERAL, task):
+                said += [*({"tool_calls": [call]} for call in turn), {"text": "Done: open('/etc/passwd')"}]
+            replies += [{"match": {"task": task, "call": number}} | reply for number, reply in enumerate(said, 1)]
+        return replies
+
+    odd = [
+        {"name": "open", "arguments": {"file": "/etc/passwd"}},
+        {"name": "ls", "arguments": '{"a=open(1),b": 1}'},
+        {"name": "ls", "arguments": "{"},
+    ]
+    used = {"usage": {"input": 30, "output": 4}}
+    write_playbook(
+        folder,
+        [
+            *(reply | used for reply in with_toolkit(right)),
+            {"match": {"task": tasks[SEVERAL][1], "call": 1}, "tool_calls": odd},
+            {"match": {"task": tasks[SEVERAL][3], "call": 2}, "error": {"status": 400}},
+            {"match": {"task": tasks[ASKED][0], "call": 1}, "text": "{'answer': 'Michael', 'context': 'he said so'}"},
+            {"text": "I do not know."},
+        ],
+    )
+    named = {benchmark_name(category): tuple(ids) for category, ids in tasks.items()}
+    arms = {**CONTROLS, "4o": REACT["react"]}
+    return run(study(tuple(named), arms, tasks=named), folder)
+
+
+def test_upstream_reads_several_turns_back_and_agrees(toolkit: Environment, turns_run: Path, tmp_path: Path) -> None:
+    files = BfclResults().render(turns_run, tmp_path)
+
+    assert {file.relative_to(tmp_path / "result").parts[1:-1] for file in files if file.name != "evalcore.json"} == {
+        ("multi_turn",),
+        ("agentic", "memory", "rec_sum"),
+    }
+    ours = {(model if model != "4o" else "arm-4o", c): value for (model, c), value in scorecard(turns_run).items()}
+    assert evaluate(toolkit, tmp_path, whole=False) == pytest.approx(ours)
+    assert ours["arm-4o", SEVERAL] == 0.5 and ours["arm-4o", ASKED] == pytest.approx(1 / 3)
+
+
+def test_nothing_is_written_that_upstream_would_evaluate_and_we_would_not(turns_run: Path, tmp_path: Path) -> None:
+    BfclResults().render(turns_run, tmp_path)
+
+    lines = lines_of(tmp_path, "arm-4o", f"multi_turn/BFCL_v4_{SEVERAL}")
+    first, *_ = lines[f"{SEVERAL}_1"]["result"]
+    nothing = {"no_such_tool": "{}"}
+    assert first == [[nothing, nothing], "I do not know."]
+    assert lines[f"{SEVERAL}_3"]["result"] == "Error during inference: the agent crashed"
+
+
+def test_several_turns_are_written_as_upstreams_loop_would_have(turns_run: Path, tmp_path: Path) -> None:
+    BfclResults().render(turns_run, tmp_path)
+
+    line = lines_of(tmp_path, "arm-4o", f"multi_turn/BFCL_v4_{SEVERAL}")[f"{SEVERAL}_0"]
+    assert [[type(step) for step in turn][-1] for turn in line["result"]] == [str] * len(line["result"])
+    assert [sum(used) for used in line["input_token_count"]] == [30 * len(turn) for turn in line["result"]]
+    asked = lines_of(tmp_path, "arm-4o", f"agentic/memory/rec_sum/BFCL_v4_{ASKED}")
+    assert list(asked) == [f"{ASKED}_{n}-customer-{n}" for n in range(3)]  # no session before them
+    assert asked[f"{ASKED}_0-customer-0"]["result"] == [["{'answer': 'Michael', 'context': 'he said so'}"]]
+
+
 def test_it_is_registered_under_its_name() -> None:
     found = registry()
     info = found.get(RendererInfo, "renderer", "bfcl-results")
@@ -184,7 +269,7 @@ class TestEverything:
     def test_every_accuracy_is_the_scorecards(self, whole_run: Path, read_back: ReadBack) -> None:
         _, theirs = read_back
         ours = scorecard(whole_run)
-        assert len(ours) == 25
+        assert len(ours) == 2 * len(HERE) - 1  # the oracle has no live_relevance to play
         assert theirs == pytest.approx(ours)
 
     @pytest.mark.parametrize("group, weights", [("non_live", NON_LIVE), ("live", LIVE)], ids=["non-live", "live"])

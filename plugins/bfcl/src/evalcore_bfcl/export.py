@@ -3,10 +3,12 @@
     out/result/<model>/<group>/BFCL_v4_<category>_result.json    a line per task: {"id", "result", token counts}
     out/evalcore.json                                            which run and arm that was, and what is not in it
 
-A result is what was graded: the calls of the first model response, or its text. Token counts are that response's too.
-Three kinds of trials are not written as they were, since upstream would count them otherwise or stop at them: those
-that have no result (left out: evaluate with `--partial-eval`), those at which upstream's runner crashed or hung, and
-those of agents that crashed or met a limit where calling nothing passes. The latter two become a response that fails.
+A result is what was graded: the calls of the first model response, or its text; where there are several turns, the
+steps of each. Token counts are those of the same responses. Some trials are not written as they were, since upstream
+would count them otherwise or stop at them: those that have no result (left out: evaluate with `--partial-eval`), those
+at which upstream's runner crashed or hung, and those of agents that crashed or met a limit where no call passes.
+The latter two become a response that fails. Upstream evaluates the calls of several turns as Python: what this plugin
+would not execute is not written either.
 """
 
 from __future__ import annotations
@@ -26,18 +28,20 @@ from evalcore.errors import ConfigError
 from evalcore.hookspecs import RendererInfo
 from evalcore.values.json import JSONObject, JSONValue, loads
 from evalcore.values.stamp import RunStamp
-from evalcore.values.trace import TraceReader
+from evalcore.values.trace import TraceReader, exit_kind
 from evalcore.values.trial import RESULTS, Attempt, Grading
-from evalcore.values.usage import usage_from_chat
+from evalcore.values.usage import Usage, usage_from_chat
 from evalcore_bfcl.grader import called_nothing_but
-from evalcore_bfcl.plugin import CATEGORIES, benchmark_name
+from evalcore_bfcl.plugin import CATEGORIES, DIALOGUES, MEMORY, MULTI_TURN, benchmark_name
+from evalcore_bfcl.stateful import executable
 from evalcore_bfcl.worker import model_output
 
 SCHEMA: Final = "evalcore.bfcl-results/1"
 ABOUT: Final = "evalcore.json"
 MALFUNCTIONS: Final = ("native_runner_", called_nothing_but(""))  # flags: how upstream's run would end or differ
 UNDECIDED: Final = "evalcore: this trial fails, and its response is left out"
-CATEGORY_OF: Final = {benchmark_name(category): category for category in CATEGORIES}
+INFERENCE: Final = "Error during inference: "  # how upstream begins a result that is none
+CATEGORY_OF: Final = {benchmark_name(category): category for category in (*CATEGORIES, *DIALOGUES)}
 
 
 @frozen
@@ -101,8 +105,12 @@ def _refuse_another(out: Path, run: str, repeat: int) -> None:
 
 
 def _models(stamp: RunStamp) -> dict[str, _Model]:
-    """A folder for each arm, by its digest. Upstream takes the name for the model's, and reads `_` in it as `/`."""
-    names = {a.arm.digest: re.sub(r"[^A-Za-z0-9.-]+", "-", a.arm.handle).strip(".-") or "arm" for a in stamp.arms}
+    """A folder for each arm, by its digest. Upstream takes the name for the model's, and reads `_` in it as `/`.
+
+    It also begins identifiers with it.
+    """
+    plain = {a.arm.digest: re.sub(r"[^A-Za-z0-9.-]+", "-", a.arm.handle).strip(".-") or "arm" for a in stamp.arms}
+    names = {digest: name if name[0].isalpha() else f"arm-{name}" for digest, name in plain.items()}
     seen = Counter(name.lower() for name in names.values())
     return {digest: _Model(n if seen[n.lower()] == 1 else f"{n}-{digest[:8]}") for digest, n in names.items()}
 
@@ -119,7 +127,11 @@ def _results(run: Path, grading: str, repeat: int) -> Iterator[tuple[Attempt, Gr
 
 
 def _add(exported: Exported, category: str, attempt: Attempt, grading: Grading, trace: TraceReader) -> None:
-    line: JSONObject = {"id": attempt.key.task, "result": _response(trace), **_tokens(trace)}
+    line: JSONObject = {"id": attempt.key.task}
+    if category in DIALOGUES:
+        line |= {"result": _turns(trace), **_tokens_by_turn(trace)}
+    else:
+        line |= {"result": _response(trace), **_tokens(trace)}
     if malfunctions := [flag for flag in grading.verdict.flags if flag.startswith(MALFUNCTIONS)]:
         line = {"id": attempt.key.task, "result": _failing(category), "evalcore": cast("list[JSONValue]", malfunctions)}
         exported.replaced.append(attempt.key.task)
@@ -134,8 +146,30 @@ def _response(trace: TraceReader) -> list[JSONValue]:
     return model_output(calls, malformed=False, answer=cast("str | None", left["answer"]))
 
 
-def _failing(category: str) -> list[JSONValue]:
-    """A response that fails: a readable call where none is right, and text elsewhere."""
+def _turns(trace: TraceReader) -> JSONValue:
+    """The steps of each turn, as upstream's loop would have kept them; or that there was no end to it."""
+    if (kind := exit_kind(trace)) == "crashed":
+        return f"{INFERENCE}the agent {kind}"
+    left = cast(JSONObject, next(trace.events("deliverable"))["data"])
+    names = cast("list[str]", left["tools"])
+    return [_steps(cast("list[JSONObject]", turn), names) for turn in cast("list[JSONValue]", left["turns"])]
+
+
+def _steps(steps: list[JSONObject], names: list[str]) -> list[JSONValue]:
+    kept: list[JSONValue] = []
+    for step in steps:
+        if "text" in step:
+            kept.append(step["text"])
+            continue
+        made = (executable(call, names) for call in cast("list[JSONObject]", step["calls"]))
+        kept.append([call for call in made if call is not None])
+    return kept
+
+
+def _failing(category: str) -> JSONValue:
+    """A response that fails: a readable call where none is right, no result of several turns, and text elsewhere."""
+    if category in DIALOGUES:
+        return f"{INFERENCE}{UNDECIDED}"
     return [{"evalcore": "{}"}] if "irrelevance" in category else [UNDECIDED]
 
 
@@ -148,6 +182,22 @@ def _tokens(trace: TraceReader) -> JSONObject:
     return {}
 
 
+def _tokens_by_turn(trace: TraceReader) -> JSONObject:
+    """What each model response of each turn used, where all of them said so."""
+    used: list[list[Usage]] = []
+    for event in trace.events():
+        if event["e"] == "dialogue.turn":
+            used.append([])
+        elif event["e"] == "model.response" and event["role"] == "agent" and isinstance(body := event["body"], dict):
+            used[-1].append(usage_from_chat(body))
+    if not any(used) or any(usage.unreported for turn in used for usage in turn):
+        return {}
+    return {
+        "input_token_count": [[usage.input for usage in turn] for turn in used],
+        "output_token_count": [[usage.output for usage in turn] for turn in used],
+    }
+
+
 def _number(task: str) -> int:
     """A task's place in its category, by which upstream sorts: 63 of `live_simple_63-24-0`."""
     return int(task.rpartition("_")[2].partition("-")[0])
@@ -156,11 +206,19 @@ def _number(task: str) -> int:
 def _write(out: Path, models: Mapping[str, _Model]) -> Iterator[Path]:
     for model in models.values():
         for category, exported in model.categories.items():
-            group = "live" if category.startswith("live_") else "non_live"
-            file = out / "result" / model.folder / group / f"BFCL_v4_{category}_result.json"
+            file = out / "result" / model.folder / _group(category) / f"BFCL_v4_{category}_result.json"
             file.parent.mkdir(parents=True, exist_ok=True)
             write_durably(file, b"".join(exported.lines[task] for task in sorted(exported.lines, key=_number)))
             yield file
+
+
+def _group(category: str) -> str:
+    """The folder in which upstream looks for a category."""
+    if category in MEMORY:
+        return f"agentic/memory/{category.removeprefix('memory_')}"
+    if category in MULTI_TURN:
+        return "multi_turn"
+    return "live" if category.startswith("live_") else "non_live"
 
 
 def _about(stamp: RunStamp, repeat: int, models: Mapping[str, _Model], categories: Mapping[str, str]) -> JSONObject:
