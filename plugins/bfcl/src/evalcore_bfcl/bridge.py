@@ -6,6 +6,7 @@ can interrupt it, or takes all memory) is the agent's: it fails, and the environ
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, cast
@@ -27,7 +28,8 @@ from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import BridgeSpec, Message, ToolSpec
 from evalcore.values.trial import Deliverable, HarnessExit
 from evalcore_bfcl.adapter import as_text
-from evalcore_bfcl.plugin import DIALOGUES, toolkit_of
+from evalcore_bfcl.plugin import DIALOGUES, WEB_SEARCH, toolkit_of
+from evalcore_bfcl.web import KEY, Web
 
 KIND: Final = "bfcl-stateful"
 MEMORY: Final = "memory"  # under which a deliverable holds what a session left
@@ -44,6 +46,7 @@ class StatefulBridge:
 
     def __init__(self, services: Services, info: object = None) -> None:
         self._services = services
+        self._web: Web | None = None
 
     async def open(self, spec: BridgeSpec, trial: OpenTrial) -> StatefulEpisode:
         """The task's environment as it begins. Raises ConfigError, ToolkitError."""
@@ -53,12 +56,25 @@ class StatefulBridge:
                 f"bridge {KIND}: `category` and `id` name a task of several turns, not {spec.config!r:.200}"
             )
         params: JSONObject = {"category": category, "id": task, "memory": left_by(trial.required)}
-        environment = Environment(await self._services.toolkit(toolkit_of(category)), params)
+        toolkit = await self._services.toolkit(toolkit_of(category))
+        environment = Environment(toolkit, params, self._the_web() if category in WEB_SEARCH else None)
         try:
             return StatefulEpisode(environment, await environment.begin(), trial)
         except BaseException:
             await environment.end()
             raise
+
+    def _the_web(self) -> Web:
+        if self._web is None:
+            key = os.environ.get(KEY, "")
+            self._services.hide(key)
+            self._web = Web(key)
+        return self._web
+
+    async def close(self) -> None:
+        """Let go of the web."""
+        if self._web is not None:
+            await self._web.close()
 
 
 def left_by(required: Mapping[str, Deliverable]) -> JSONValue:
@@ -67,18 +83,23 @@ def left_by(required: Mapping[str, Deliverable]) -> JSONValue:
 
 
 class Environment:
-    """Upstream's instances in a worker; where that is lost, in another one, after all calls so far."""
+    """Upstream's instances in a worker; where that is lost, in another one, after all calls so far.
 
-    def __init__(self, toolkit: ToolkitHandle, params: JSONObject) -> None:
+    With a `web` the class has no state: nothing is asked for twice.
+    """
+
+    def __init__(self, toolkit: ToolkitHandle, params: JSONObject, web: Web | None = None) -> None:
         self._toolkit = toolkit
         self._params = params
+        self._web = web
         self._done: list[JSONObject] = []
         self._held = AsyncExitStack()
         self._session: ToolkitSession | None = None
 
     async def begin(self) -> JSONObject:
         """Open a session; returns what upstream says first. Raises ToolkitError."""
-        session = await self._held.enter_async_context(self._toolkit.session())
+        answering = None if self._web is None else self._web.answer
+        session = await self._held.enter_async_context(self._toolkit.session(on_callback=answering))
         opened = await session.request("open", self._params, OPEN_S)
         for params in self._done:
             await session.request("call", params, CALL_S)
@@ -97,7 +118,8 @@ class Environment:
                 if error.reason not in ("hung", "died"):
                     raise
                 continue
-            self._done.append(params)
+            if self._web is None:
+                self._done.append(params)
             return answer
         return None
 

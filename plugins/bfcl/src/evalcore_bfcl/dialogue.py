@@ -6,8 +6,9 @@ that are never counted. What a session leaves in the memory is its deliverable, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Sequence
-from typing import cast
+from typing import Final, cast
 
 from evalcore.contracts import OpenTrial, Selector, Services
 from evalcore.engine.trial import standard_deliverable
@@ -21,7 +22,10 @@ from evalcore.values.trial import Deliverable, Evidence
 from evalcore_bfcl.adapter import LOAD_S, as_sent, dataset_of
 from evalcore_bfcl.bridge import KIND, LOST, MEMORY, left_by
 from evalcore_bfcl.known import flags_of
-from evalcore_bfcl.plugin import toolkit_of
+from evalcore_bfcl.plugin import WEB_SEARCH, toolkit_of
+from evalcore_bfcl.web import KEY
+
+CONTROLS: Final = frozenset({"oracle", "noop"})
 
 
 class DialogueAdapter:
@@ -69,9 +73,14 @@ class DialogueAdapter:
         if self._missing:
             variable = f"EVALCORE_TOOLKIT_{self._toolkit.upper().replace('-', '_')}"
             raise ConfigError(
-                f"{self._name} cannot run here: its memory computes with {' and '.join(self._missing)} and the model "
+                f"{self._name} cannot run here: its class computes with {' and '.join(self._missing)} and the model "
                 "all-MiniLM-L6-v2 of the Hugging Face hub, 6 GB that are not part of its toolkit",
                 hint=f"set {variable} to a checkout of upstream with a .venv that has them, and the model in its cache",
+            )
+        if self._category in WEB_SEARCH and not os.environ.get(KEY) and any(a.harness not in CONTROLS for a in arms):
+            raise ConfigError(
+                f"{self._name} cannot run here: {KEY} is not set",
+                hint="its searches are SerpApi's, and cost; the controls search nothing, and run without the key",
             )
 
     async def assign(self, task: Task, arm: Arm) -> Assignment:

@@ -32,7 +32,7 @@ from evalcore.values.trace import TraceReader, exit_kind
 from evalcore.values.trial import RESULTS, Attempt, Grading
 from evalcore.values.usage import Usage, usage_from_chat
 from evalcore_bfcl.grader import called_nothing_but
-from evalcore_bfcl.plugin import CATEGORIES, DIALOGUES, MEMORY, MULTI_TURN, benchmark_name
+from evalcore_bfcl.plugin import CATEGORIES, DIALOGUES, MEMORY, MULTI_TURN, WEB_SEARCH, benchmark_name
 from evalcore_bfcl.stateful import executable
 from evalcore_bfcl.worker import model_output
 
@@ -216,6 +216,8 @@ def _group(category: str) -> str:
     """The folder in which upstream looks for a category."""
     if category in MEMORY:
         return f"agentic/memory/{category.removeprefix('memory_')}"
+    if category in WEB_SEARCH:
+        return "agentic"
     if category in MULTI_TURN:
         return "multi_turn"
     return "live" if category.startswith("live_") else "non_live"

@@ -15,7 +15,8 @@ from evalcore.hookspecs import (
     ToolkitSpec,
     hookimpl,
 )
-from evalcore_bfcl.requirements import AGENTIC, AGENTIC_IMPORTS, FILES, IMPORTS, PYTHON, REQUIREMENTS, Pins
+from evalcore_bfcl.requirements import AGENTIC as AGENTIC_PINS
+from evalcore_bfcl.requirements import AGENTIC_IMPORTS, FILES, IMPORTS, PYTHON, REQUIREMENTS, Pins
 
 NO_CALL_FLOOR = "every task here is passed by calling nothing: the floor is 100 %, and oracle and noop behave alike"
 
@@ -48,17 +49,33 @@ MEMORY = {
     "memory_vector": "questions about 37 earlier sessions, remembered by meaning (155 tasks)",
 }
 
-DIALOGUES = {**MULTI_TURN, **MEMORY}
+WEB_SEARCH = {
+    "web_search_base": "questions that take several searches of the live web (100 tasks)",
+    "web_search_no_snippet": "the same, where a search shows titles and addresses only (100 tasks)",
+}
+
+AGENTIC_CATEGORIES = {**MEMORY, **WEB_SEARCH}
+DIALOGUES = {**MULTI_TURN, **AGENTIC_CATEGORIES}
 
 # Upstream's weights. Simple is the mean of three languages and counts as one of four; live counts tasks.
 SIMPLE = dict.fromkeys(("simple_python", "simple_java", "simple_javascript"), 1 / 12)
 NON_LIVE = {**SIMPLE, **dict.fromkeys(("multiple", "parallel", "parallel_multiple"), 1 / 4)}
 LIVE = {"live_simple": 258, "live_multiple": 1053, "live_parallel": 16, "live_parallel_multiple": 24}
+NO_CALL = {"irrelevance": 1 / 2, "live_irrelevance": 1 / 2}
+SEVERAL_TURNS = dict.fromkeys(MULTI_TURN, 1 / 4)
+AGENTIC = {**dict.fromkeys(WEB_SEARCH, 1 / 4), **dict.fromkeys(MEMORY, 1 / 6)}
+PARTS = ((0.1, NON_LIVE), (0.1, LIVE), (0.1, NO_CALL), (0.3, SEVERAL_TURNS), (0.4, AGENTIC))
+OVERALL = {category: share * weight / sum(part.values()) for share, part in PARTS for category, weight in part.items()}
 
 
 def toolkit_of(category: str) -> str:
     """Which toolkit holds what a category's calls and verdicts need."""
-    return "bfcl-agentic" if category in MEMORY else "bfcl"
+    return "bfcl-agentic" if category in AGENTIC_CATEGORIES else "bfcl"
+
+
+def grader_of(category: str) -> str:
+    """What grades a category of several turns."""
+    return "bfcl-agentic" if category in AGENTIC_CATEGORIES else "bfcl-multi-turn"
 
 
 def benchmark_name(category: str) -> str:
@@ -68,10 +85,13 @@ def benchmark_name(category: str) -> str:
 
 @hookimpl
 def evalcore_adapters() -> list[AdapterInfo | GroupInfo]:
-    """One benchmark per category, and upstream's two groups of them."""
+    """One benchmark per category, and upstream's groups of them."""
     return [
+        _group("bfcl-v4", "BFCL v4 overall, with upstream's weights; not called so while a member is missing", OVERALL),
         _group("bfcl-non-live", "BFCL v4 non-live single-turn, with upstream's weights", NON_LIVE),
         _group("bfcl-live", "BFCL v4 live single-turn, weighted by tasks as upstream does", LIVE),
+        _group("bfcl-multi-turn", "BFCL v4 multi-turn, the mean of its four categories", SEVERAL_TURNS),
+        _group("bfcl-agentic", "BFCL v4 memory and web search, half each", AGENTIC),
         *_benchmarks(),
     ]
 
@@ -97,7 +117,10 @@ def _benchmarks() -> list[AdapterInfo]:
             benchmark_name(category),
             f"BFCL v4: {summary}",
             "evalcore_bfcl.dialogue:DialogueAdapter",
-            parameters={"category": category, "grader": "bfcl-agentic" if category in MEMORY else "bfcl-multi-turn"},
+            parameters={
+                "category": category,
+                "grader": "bfcl-agentic" if category in AGENTIC_CATEGORIES else "bfcl-multi-turn",
+            },
             toolkits=(toolkit_of(category),),
             context_tokens=32_000,
             tools_change=category == "multi_turn_miss_func",
@@ -142,7 +165,7 @@ def evalcore_toolkits() -> list[ToolkitInfo]:
         ToolkitInfo(
             "bfcl-agentic",
             "the same for BFCL's memory and web-search tasks (with numpy, 20 MB)",
-            _toolkit("bfcl-agentic", AGENTIC, AGENTIC_IMPORTS),
+            _toolkit("bfcl-agentic", AGENTIC_PINS, AGENTIC_IMPORTS),
         ),
     ]
 

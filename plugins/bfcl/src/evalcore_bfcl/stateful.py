@@ -21,12 +21,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalcore_bfcl import remote
 from evalcore_bfcl.native import CPU_SECONDS, Endless, JSONObject, is_here, processor_time, upstream
 
 SOURCES = "eval_checker/multi_turn_eval/func_source_code"
-MEMORY = "memory"
+SHARED = ("memory", "web_search")
 FAILED = "Error during execution: "
 """How upstream begins the answer to a call that raised."""
+
+NEEDS = {
+    "memory_kv": ("numpy", "rank_bm25"),
+    "memory_vector": ("sentence_transformers", "faiss"),
+    "web_search": ("bs4", "html2text"),
+}
+"""What some classes compute with."""
 
 NOWHERE: JSONObject = {"no_such_tool": "{}"}
 """A call of nothing, in the place of one that was executed nowhere: no result of an expected call is like its own."""
@@ -38,7 +46,7 @@ NOWHERE: JSONObject = {"no_such_tool": "{}"}
 def categories() -> list[str]:
     """Those whose calls are executed; see `backend` for what that takes."""
     mapping = constants("category_mapping")
-    return [*mapping.MULTI_TURN_CATEGORY, *mapping.MEMORY_CATEGORY]
+    return [*mapping.MULTI_TURN_CATEGORY, *mapping.AGENTIC_CATEGORY]
 
 
 def constants(name: str) -> Any:
@@ -59,9 +67,19 @@ def is_memory(category: str) -> bool:
     return bool(upstream().runner.is_memory(category))
 
 
+def is_agentic(category: str) -> bool:
+    """Whether only the last words of a category's tasks are graded."""
+    return bool(upstream().runner.is_agentic(category))
+
+
+def shared_name(category: str) -> str:
+    """What a category's data is called: those of memory share a file, as do those of web search."""
+    return next((name for name in SHARED if category.startswith(name)), category)
+
+
 def files() -> list[str]:
     """What upstream's data files are called after."""
-    return [*constants("category_mapping").MULTI_TURN_CATEGORY, MEMORY, "web_search"]
+    return [*constants("category_mapping").MULTI_TURN_CATEGORY, *SHARED]
 
 
 def sources() -> Iterator[Path]:
@@ -86,7 +104,7 @@ def shown(category: str) -> Mapping[str, JSONObject]:
 def graded(category: str) -> Mapping[str, tuple[JSONObject, list[Any]]]:
     """By id: the tasks as the runner grades them, and their ground truth."""
     entries, answers = upstream().entries(category, hints=False), upstream().ground_truth(category)
-    shared = MEMORY if is_memory(category) else category  # the memory categories share one file of answers
+    shared = shared_name(category)
     for entry, answer in itertools.zip_longest(entries, answers):
         if entry["id"].replace(category, shared) != answer["id"]:
             raise ValueError(f"{category}: the accepted answers are not in the order of the tasks")
@@ -169,7 +187,7 @@ def dialogue_gold(params: JSONObject) -> JSONObject:
     """The calls of each turn and the last words that solve a task; nothing where nothing is graded."""
     category, entry = entry_of(params)
     _, answer = graded(category).get(entry["id"], (None, []))
-    if is_memory(category):
+    if is_agentic(category):
         return {"turns": [], "answer": str(answer[0]) if answer else ""}
     signatures = parameters(entry["involved_classes"])
     return {"turns": [[call_of(text, signatures) for text in turn] for turn in answer], "answer": ""}
@@ -198,6 +216,8 @@ def call_of(text: str, signatures: Mapping[str, Sequence[str]]) -> JSONObject:
 @functools.cache
 def class_of(name: str) -> Any:
     """One of upstream's classes, imported at the first use."""
+    if name == "WebSearchAPI":
+        remote.install()
     with upstream().importing():
         module = importlib.import_module(constants("executable_backend_config").CLASS_FILE_PATH_MAPPING[name])
     return getattr(module, name)
@@ -234,14 +254,17 @@ class Session:
         self.entry = entry
         tools, added = offered(category, entry["id"])
         self.names = {tool["name"] for tool in itertools.chain(tools, *added.values())}
-        self.config: JSONObject = self._begin(memory) if is_memory(category) else entry.get("initial_config", {})
+        self.config: JSONObject = self._begin(memory)
         for name in entry["involved_classes"]:
             class_of(name)
         self.instances: dict[str, Any] = self._execute([])[1]
 
     def _begin(self, memory: JSONObject | None) -> JSONObject:
-        """Where this memory goes on: a folder of upstream's shape, with what the sessions before have left."""
+        """Where this environment begins; a memory in a folder of upstream's shape, with what was left there before."""
         runner, root = upstream().runner, upstream().root / self.tag
+        if not is_memory(self.category):
+            (entry,) = runner.populate_initial_settings_for_web_search_test_cases([dict(self.entry)])
+            return dict(entry.get("initial_config", {}))
         (entry,) = runner.populate_initial_settings_for_memory_test_cases([dict(self.entry)], root)
         folder = root / runner.get_directory_structure_by_id(entry["id"]) / "memory_snapshot"
         self.left = folder / f"{entry['scenario']}_final.json"
@@ -353,7 +376,8 @@ def open_session(params: JSONObject, host: Any) -> JSONObject:
 def call(params: JSONObject, host: Any) -> JSONObject:
     """Execute one call; its arguments come as JSON text."""
     try:
-        text = SESSIONS[host.session].call(params["name"], params["arguments"])
+        with remote.answered_by(host):
+            text = SESSIONS[host.session].call(params["name"], params["arguments"])
     except Endless as error:  # upstream's own code catches it in most cases
         text = FAILED + str(error)
     return {"text": text, "error": is_error(text)}
@@ -389,7 +413,7 @@ def close_session(params: JSONObject) -> None:
 def backend(params: JSONObject) -> JSONObject:
     """Whether a category's calls can be executed here; if not, what is missing."""
     category = category_of(params)
-    needs = {"memory_kv": ("numpy", "rank_bm25"), "memory_vector": ("sentence_transformers", "faiss")}.get(category, ())
+    needs = NEEDS.get(shared_name(category), NEEDS.get(category, ()))
     missing = [name for name in needs if name not in sys.modules and not is_here(name)]
     return {"missing": missing}
 

@@ -16,7 +16,7 @@ from evalcore_bfcl.stateful import (
     executable,
     forget,
     graded,
-    is_memory,
+    is_agentic,
     new_tag,
     offered,
 )
@@ -71,9 +71,9 @@ def run_native(category: str, identifier: str, result: Any) -> JSONObject:
     """A task's result through upstream's file runner: the verdict as it wrote it, less what it was given."""
     runner, tag = upstream().runner, new_tag()
     entry, answer = graded(category)[identifier]
-    for name in entry["involved_classes"] if not is_memory(category) else ():
+    for name in entry["involved_classes"] if not is_agentic(category) else ():
         class_of(name)
-    run = runner.agentic_runner if is_memory(category) else runner.multi_turn_runner
+    run = runner.agentic_runner if is_agentic(category) else runner.multi_turn_runner
     results, prompts = [{"id": identifier, "result": result}], [dict(entry)]  # the runner takes fields away
     scores = upstream().root / tag
     try:

@@ -27,7 +27,7 @@ from evalcore_bfcl import stateful, turn_grading
 from evalcore_bfcl.native import CPU_SECONDS, Endless, JSONObject, processor_time, upstream
 
 PACKAGE = "bfcl-eval"
-OURS = ("confine.py", "native.py", "stateful.py", "turn_grading.py", "worker.py")
+OURS = ("confine.py", "native.py", "remote.py", "stateful.py", "turn_grading.py", "worker.py")
 """Our files that serve requests; a change of one can change a verdict."""
 MODEL = "evalcore"
 """Whose verdicts the runner thinks these are; upstream reads `_` in it as `/`, so it has none."""
