@@ -146,11 +146,10 @@ async def make_plan(
     benchmarks = [
         await load_benchmark(text, study, registry, services, arms[0]) for text in selectors_of(study, registry)
     ]
-    for benchmark in benchmarks if to_run else ():
-        adapter: object = benchmark.adapter
-        if isinstance(adapter, CheckedAdapter):
-            adapter.check(benchmark.tasks, arms)
-    notes = check_roles(benchmarks, arms, {n: i for n, (i, *_) in harnesses.items()}, parts) if to_run else []
+    notes: list[str] = []
+    if to_run:
+        benchmarks, notes = _that_can_run(benchmarks, study, arms)
+        notes += check_roles(benchmarks, arms, {n: i for n, (i, *_) in harnesses.items()}, parts)
     if any(a.harness == "oracle" for a in arms):
         benchmarks = [await with_oracle_note(b) for b in benchmarks]
     cells: dict[tuple[str, str], Cell] = {}
@@ -172,6 +171,32 @@ async def make_plan(
     _check_roles_money(study, cells, prices)
     stamp = await make_stamp(study, run, arms, harnesses, benchmarks, registry, services, prices.as_json())
     return Plan(study, stamp, tuple(benchmarks), arms, cells, parts, tuple(notes))
+
+
+def _that_can_run(
+    benchmarks: list[Benchmark], study: Study, arms: tuple[Arm, ...]
+) -> tuple[list[Benchmark], list[str]]:
+    """Those that can run here, and a note for each that cannot. Raises ConfigError.
+
+    One that the study names itself is refused; one that only a group brings is left out of it, and the group is no
+    longer called by its name.
+    """
+    kept, notes, refusals = [], [], []
+    for benchmark in benchmarks:
+        adapter: object = benchmark.adapter
+        try:
+            if isinstance(adapter, CheckedAdapter):
+                adapter.check(benchmark.tasks, arms)
+        except ConfigError as error:
+            if benchmark.selector in study.benchmarks:
+                raise
+            refusals.append(error)
+            notes.append(f"left out of its group: {error.message}")
+        else:
+            kept.append(benchmark)
+    if not kept:
+        raise refusals[0]
+    return kept, notes
 
 
 def _price(arm: Arm, prices: PriceList) -> ModelPrice | None:

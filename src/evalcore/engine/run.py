@@ -134,6 +134,11 @@ def study_of(stamp: RunStamp) -> Study:
 
 def _changes(then: RunStamp, now: RunStamp) -> Iterator[str]:
     """What of the stamp no longer holds, one line each."""
+    selectors, others = ([b.selector for b in stamp.benchmarks] for stamp in (then, now))
+    if selectors != others:
+        apart = sorted({*selectors} ^ {*others})
+        yield f"other benchmarks can run here than then: {', '.join(apart) or 'in another order'}"
+        return
     for old, new in zip(then.benchmarks, now.benchmarks, strict=True):
         if old.tasks_digest != new.tasks_digest:
             yield f"the tasks of {old.selector} have changed ({old.dataset.version}, now {new.dataset.version})"
