@@ -84,7 +84,7 @@ class Upstream:
     def __init__(self, root: Path) -> None:
         # Importing upstream's settings makes folders under this root, by default inside site-packages.
         os.environ["BFCL_PROJECT_ROOT"] = str(root)
-        self.confined = confine()
+        self.confined = confine(learned=is_here("sentence_transformers"))
         self.replaced = install_stand_ins()
         self.runner: Any = importlib.import_module("bfcl_eval.eval_checker.eval_runner")
         self.conversion: Any = importlib.import_module("bfcl_eval.model_handler.utils")
