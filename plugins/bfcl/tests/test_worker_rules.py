@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from evalcore_bfcl.known import KNOWN_BAD
-from evalcore_bfcl.plugin import CATEGORIES, benchmark_name
+from evalcore_bfcl.known import KNOWN_BAD, OUT_OF_REACH
+from evalcore_bfcl.plugin import CATEGORIES, DIALOGUES, benchmark_name
 from evalcore_bfcl.worker import OURS
 
 REQUESTS = [
@@ -283,11 +283,18 @@ class TestReadme:
     TEXT = (SOURCES.parents[1] / "README.md").read_text(encoding="utf-8")
 
     def test_every_benchmark_is_there_with_its_tasks(self) -> None:
-        for category, summary in CATEGORIES.items():
+        for category, summary in {**CATEGORIES, **DIALOGUES}.items():
             tasks = re.search(r"\((\d+) tasks\)", summary)
             assert tasks is not None
             assert f"| `{benchmark_name(category)}` | {int(tasks[1]):,} |" in self.TEXT
 
     def test_so_is_every_replaced_module_and_every_known_bad_task(self, native: Any) -> None:
-        for name in (*native.ABSENT, native.REGISTRY, *KNOWN_BAD):
+        for name in (*native.ABSENT, native.REGISTRY, *KNOWN_BAD, *OUT_OF_REACH):
             assert f"`{name}`" in self.TEXT
+
+    def test_so_is_every_flag_that_a_verdict_can_carry(self) -> None:
+        graders = [(SOURCES / name).read_text(encoding="utf-8") for name in ("turn_grading.py", "worker.py")]
+        flags = {flag for text in graders for flag in re.findall(r"flags\[\"(\w+)\"\]|\"(native_runner_\w+)", text)}
+        named = {name for pair in flags for name in pair if name}
+        assert named >= {"calls_unreadable", "called_before_it_was_there", "native_rewrites_arguments"}
+        assert not [name for name in named if name not in self.TEXT]
