@@ -13,6 +13,7 @@ from attrs import field, frozen
 from evalcore.contracts import CheckedAdapter, Executes
 from evalcore.engine.arms import complete_arms
 from evalcore.engine.benchmarks import Benchmark, load_benchmark, selectors_of, with_oracle_note
+from evalcore.engine.context import check_context
 from evalcore.engine.parts import Parts, check_providers, check_transforms, close_all, make_cell, vocabulary
 from evalcore.engine.roles import check_roles, role_models
 from evalcore.engine.services import LocalServices
@@ -150,6 +151,8 @@ async def make_plan(
         adapter: object = benchmark.adapter
         if isinstance(adapter, CheckedAdapter):
             adapter.check(benchmark.tasks, arms)
+    if to_run:
+        check_context(benchmarks, arms)
     notes = check_roles(benchmarks, arms, {n: i for n, (i, *_) in harnesses.items()}, parts) if to_run else []
     if any(a.harness == "oracle" for a in arms):
         benchmarks = [await with_oracle_note(b) for b in benchmarks]
