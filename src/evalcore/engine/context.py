@@ -17,7 +17,7 @@ def check_context(benchmarks: Sequence[Benchmark], arms: Sequence[Arm]) -> None:
     for model in models:
         holds = context_of(model)
         for selector, need in needs.items():
-            if holds is not None and need is not None and holds < need:
+            if holds is not None and need > holds:
                 faults.append(Fault(f"{selector} with {model}", f"it needs {need:,} tokens, the model holds {holds:,}"))
     if faults:
         hint = "name a model with a larger context, or leave the benchmark out"
