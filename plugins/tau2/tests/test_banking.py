@@ -50,7 +50,11 @@ def test_the_knowledge_base_can_be_searched() -> None:
             await session.request("open", {**subject, "seed": 1, "script": [{"text": "Hello."}]}, SLOW_S)
             message = {"content": None, "names": ["grep"]}
             call = {"name": "grep", "arguments": {"pattern": "cash back"}, "id": "1", "message": message}
-            return len(served["tasks"]), [t["name"] for t in surface["tools"]], await session.request("call", call, SLOW_S)
+            return (
+                len(served["tasks"]),
+                [t["name"] for t in surface["tools"]],
+                await session.request("call", call, SLOW_S),
+            )
 
     count, names, news = with_toolkit(work)
     assert (count, "grep" in names) == (97, True)
