@@ -1,4 +1,4 @@
-"""The banking domain: a knowledge base, read in the ways that need no service. Upstream's own code and data are wanted."""
+"""The banking domain: a knowledge base, read in the ways that need no service. Wants upstream's own code and data."""
 
 from __future__ import annotations
 
