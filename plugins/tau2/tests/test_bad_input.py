@@ -115,6 +115,17 @@ def test_upstreams_own_code_is_the_pinned_one(toolkit: Environment) -> None:
     assert {name: digest for name, digest in toolkit.files().items() if name in CODE} == CODE
 
 
+def test_a_model_that_cannot_hold_the_policy_is_refused_before_anything_runs(
+    toolkit: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    arms = {"small": {"harness": "react", "model": "openai/gpt-3.5-turbo"}}
+    with pytest.raises(ConfigError, match="context of a model is too small") as small:
+        asyncio.run(carry_out(study(("tau2-retail",), arms, limit=1), tmp_path))
+    assert "it needs 32,000 tokens, the model holds 16,385" in str(small.value.faults[0])
+    assert not (tmp_path / "r").exists()
+
+
 def test_a_split_that_is_not_there_is_told_what_there_is(toolkit: Environment, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as wrong:
         start(tmp_path, "tau2-retail@hard")

@@ -66,18 +66,20 @@ def test_the_stamp_names_code_data_and_what_was_replaced(tmp_path: Path) -> None
     assert attempt.provenance == ("stand-in" if stamp["stand_in"] else "live")
 
 
+@pytest.fixture(scope="module")
+def agreed(toolkit: object, tmp_path_factory: pytest.TempPathFactory) -> Trials:
+    what = study(("tau2-retail", "tau2-telecom", "tau2-airline"), judge="judges/yes")
+    return trials(run(what, tmp_path_factory.mktemp("yes")))
+
+
+@pytest.fixture(scope="module")
+def denied(toolkit: object, tmp_path_factory: pytest.TempPathFactory) -> Trials:
+    return trials(run(study(("tau2-retail",), judge="judges/no"), tmp_path_factory.mktemp("no")))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 class TestEverything:
-    @pytest.fixture(scope="class")
-    def agreed(self, toolkit: object, tmp_path_factory: pytest.TempPathFactory) -> Trials:
-        what = study(("tau2-retail", "tau2-telecom", "tau2-airline"), judge="judges/yes")
-        return trials(run(what, tmp_path_factory.mktemp("yes")))
-
-    @pytest.fixture(scope="class")
-    def denied(self, toolkit: object, tmp_path_factory: pytest.TempPathFactory) -> Trials:
-        return trials(run(study(("tau2-retail",), judge="judges/no"), tmp_path_factory.mktemp("no")))
-
     @pytest.mark.parametrize("domain", ["retail", "telecom"])
     def test_where_the_judge_agrees(self, agreed: Trials, domain: str) -> None:
         assert len(scores(agreed, domain, "oracle")) == 114

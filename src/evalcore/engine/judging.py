@@ -46,6 +46,11 @@ class Judge:
         self._asked: dict[str, int] = {}
         self.replies: list[JSONObject] = []
 
+    @property
+    def model(self) -> str:
+        """The judge's model, `provider/name`."""
+        return self._model
+
     async def reply(self, request: JSONObject) -> JSONObject:
         """The judge's answer to a Chat Completions request. Raises GraderError where there is none to be had."""
         named = digest(request)

@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 from evalcore.contracts import CheckedAdapter, CheckedTransform, Executes
 from evalcore.engine.arms import complete_arms
 from evalcore.engine.benchmarks import Benchmark, load_benchmark, selectors_of, with_oracle_note
+from evalcore.engine.context import check_context
 from evalcore.engine.parts import (
     Parts,
     check_providers,
@@ -200,6 +201,7 @@ async def make_plan(
     notes: list[str] = []
     if to_run:
         benchmarks, notes = _that_can_run(benchmarks, study, arms)
+        check_context(benchmarks, arms)
         notes += check_roles(benchmarks, arms, {n: i for n, (i, *_) in harnesses.items()}, parts)
     if any(a.harness == "oracle" for a in arms):
         benchmarks = [await with_oracle_note(b) for b in benchmarks]

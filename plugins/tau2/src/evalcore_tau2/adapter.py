@@ -9,17 +9,18 @@ from attrs import evolve
 
 from evalcore.contracts import OpenTrial, Selector, Services
 from evalcore.engine.trial import standard_deliverable
-from evalcore.errors import InfraError
+from evalcore.errors import ConfigError, InfraError
 from evalcore.hookspecs import AdapterInfo
 from evalcore.values.arm import Arm
 from evalcore.values.json import JSONObject, exact_text
 from evalcore.values.task import Assignment, BridgeSpec, Dataset, Gold, Message, Task
 from evalcore.values.trial import Deliverable, Evidence
 from evalcore_tau2.bridge import Tau2Episode
-from evalcore_tau2.gold import CRITERIA, dialogue_of, solo_of, whole
+from evalcore_tau2.gold import CRITERIA, dialogue_of, solo_of, subject, whole
 from evalcore_tau2.known import flags_of
 from evalcore_tau2.worker.tau2_pins import VERSION
 
+FOR_TASK: Final = "golden_retrieval"  # whose prompt holds the documents that a task needs
 LOAD_S: Final = 300.0  # telecom's tasks are 14 MB, read in a second
 
 
@@ -33,6 +34,7 @@ class Tau2Adapter:
         self._domain = str(info.parameters["domain"])
         self._solo = bool(info.parameters["solo"])
         self._split = selector.split or "base"
+        self._retrieval = _retrieval(info, selector)
         self._served: JSONObject | None = None
         self._surface: JSONObject | None = None
 
@@ -63,6 +65,8 @@ class Tau2Adapter:
             identifier = str(raw["id"])
             shown = {name: value for name, value in raw.items() if name != CRITERIA}
             data: JSONObject = {"domain": self._domain, "solo": self._solo, "task": shown}
+            if self._retrieval is not None:
+                data["retrieval"] = self._retrieval
             yield Task(identifier, data, raw.get(CRITERIA), flags=flags_of(self._domain, identifier))
 
     async def assign(self, task: Task, arm: Arm) -> Assignment:
@@ -71,14 +75,14 @@ class Tau2Adapter:
         said = [Message("system", str(surface["system"]))]
         if not self._solo:
             said += _history(task) or [Message("assistant", str(surface["greeting"]))]
-        config: JSONObject = {"domain": self._domain, "solo": self._solo, "tools": surface["tools"]}
+        config: JSONObject = {"solo": self._solo, "tools": surface["tools"]}
         return Assignment(tuple(said), (BridgeSpec("tau2", config),))
 
     async def _surface_of(self, task: Task) -> JSONObject:
         """What the agent is told and given: the same for all tasks, but for the ticket of a solo one."""
-        if self._surface is None or self._solo:
+        if self._surface is None or self._solo or self._retrieval == FOR_TASK:
             toolkit = await self._services.toolkit("tau2")
-            request: JSONObject = {"domain": self._domain, "solo": self._solo, "task": whole(task)}
+            request = subject(task)
             self._surface = cast(JSONObject, await toolkit.request("surface", request, LOAD_S))
         return self._surface
 
@@ -99,6 +103,18 @@ class Tau2Adapter:
     async def gold(self, task: Task) -> Gold | None:
         """The reference actions in turns; for a control's user its part of them."""
         return solo_of(whole(task)) if self._solo else dialogue_of(whole(task))
+
+
+def _retrieval(info: AdapterInfo, selector: Selector) -> str | None:
+    """The retrieval variant that the selector names. Raises ConfigError for one that cannot be had here."""
+    variants = cast("list[str]", info.parameters["retrieval"])
+    if not variants or selector.parameter in variants:
+        return selector.parameter
+    hint = f"one of {', '.join(f'{info.name}:{v}' for v in variants)}"
+    if selector.parameter is None:
+        what = "upstream's default, `alltools`, needs an embedding service and a shell sandbox, which are not here"
+        raise ConfigError(f"{info.name} needs a retrieval variant: {what}", hint=hint)
+    raise ConfigError(f"{info.name} has no retrieval variant {selector.parameter!r} here", hint=hint)
 
 
 def _history(task: Task) -> list[Message]:

@@ -21,7 +21,7 @@ from evalcore.errors import InfraError, LimitReached
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import BridgeSpec, GoldDialogue, Message, ToolSpec
 from evalcore.values.trial import HarnessExit
-from evalcore_tau2.gold import SILENT_USER, whole
+from evalcore_tau2.gold import SILENT_USER, subject
 from evalcore_tau2.spoken import Listener
 
 OPEN_S, MOVE_S = 300.0, 300.0  # of a busy machine: the worker itself stops at a fifth of that in processor time
@@ -49,9 +49,7 @@ class Tau2Bridge:
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(toolkit.session())
             request: JSONObject = {
-                "domain": spec.config["domain"],
-                "solo": spec.config["solo"],
-                "task": whole(trial.task),
+                **subject(trial.task),
                 "seed": trial.seed % 2**31,
                 "script": _script(trial),
             }

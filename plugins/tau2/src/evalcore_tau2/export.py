@@ -72,7 +72,7 @@ class Tau2Results:
 
 
 def _name(selector: str) -> str:
-    return selector.partition("@")[0]
+    return re.split("[@:]", selector, maxsplit=1)[0]
 
 
 def _results(run: Path, grading: str) -> Iterator[tuple[Attempt, Grading]]:
@@ -131,7 +131,7 @@ def _write(out: Path, stamp: RunStamp, files: dict[tuple[str, str], _File]) -> I
     folders = _folders(stamp)
     arms = {a.arm.digest: a for a in stamp.arms}
     for (arm, benchmark), file in files.items():
-        path = out / folders[arm] / benchmark.replace("@", "-") / RESULTS_FILE
+        path = out / folders[arm] / re.sub("[@:]", "-", benchmark) / RESULTS_FILE
         path.parent.mkdir(parents=True, exist_ok=True)
         write_durably(path, _bytes(_whole(stamp, arms[arm], benchmark, file)))
         yield path
@@ -157,6 +157,7 @@ def _whole(stamp: RunStamp, arm: ArmStamp, benchmark: str, file: _File) -> JSONO
             "llm": None if about.solo or arm.control else user,
             "llm_args": {"temperature": 0.0},
         },
+        "retrieval_config": benchmark.partition(":")[2] or None,
         "environment_info": {"domain_name": about.domain, "policy": file.policy, "tool_defs": None},
     }
     return {

@@ -26,6 +26,12 @@ def whole(task: Task) -> JSONObject:
     return {**shown, CRITERIA: task.reference} if isinstance(task.reference, dict) else shown
 
 
+def subject(task: Task) -> JSONObject:
+    """What a request about a task says of it."""
+    named: JSONObject = {name: task.data[name] for name in ("domain", "solo", "retrieval") if name in task.data}
+    return {**named, "task": whole(task)}
+
+
 def actions_of(task: JSONObject) -> list[JSONObject]:
     """The reference actions, in their order."""
     criteria = task.get(CRITERIA)

@@ -12,7 +12,7 @@ from evalcore.values.task import Task
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import Deliverable, Evidence, Outcome, Verdict
 from evalcore_tau2.bridge import without_fixed
-from evalcore_tau2.gold import whole
+from evalcore_tau2.gold import subject
 
 GRADE_S: Final = 600.0  # a verdict takes a second; the worker itself stops at two minutes of processor time
 TOLERANCE: Final = 1e-6  # within which upstream calls a reward 1
@@ -30,12 +30,7 @@ class Tau2Grader:
     ) -> Verdict:
         """Pass or fail as upstream says. Raises ToolkitError, GraderError."""
         simulation = cast(JSONObject, deliverable.data["simulation"])
-        request: JSONObject = {
-            "domain": task.data["domain"],
-            "solo": task.data["solo"],
-            "task": whole(task),
-            "simulation": simulation,
-        }
+        request: JSONObject = {**subject(task), "simulation": simulation}
         reply: JSONObject | None = None
         if judge is not None:
             wanted = await self._ask("wanted_judgement", request)

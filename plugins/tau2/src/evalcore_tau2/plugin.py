@@ -30,6 +30,7 @@ class Benchmark(NamedTuple):
     context_tokens: int
     judged: bool = False
     solo: bool = False
+    retrieval: tuple[str, ...] = ()
 
 
 BENCHMARKS = {
@@ -63,11 +64,20 @@ BENCHMARKS = {
         64_000,
         solo=True,
     ),
+    "tau2-banking": Benchmark(
+        "accounts and cards of a bank, from a knowledge base that the agent searches (97 tasks)",
+        "banking_knowledge",
+        (),
+        "an agent that does nothing solves none of the 97 tasks",
+        16_000,
+        judged=True,
+        retrieval=("no_knowledge", "full_kb", "golden_retrieval", "grep_only"),
+    ),
     "tau2-mock": Benchmark(
         "upstream's small example of a domain, for trying things out (10 tasks)",
         "mock",
         ("base",),
-        "upstream's example: its tasks test code, not agents",
+        "upstream's example, whose tasks test code: an agent that does nothing solves 1 of the 10",
         8_000,
     ),
 }
@@ -81,7 +91,8 @@ def evalcore_adapters() -> list[AdapterInfo]:
             name,
             f"τ²-bench: {benchmark.summary}",
             "evalcore_tau2.adapter:Tau2Adapter",
-            parameters={"domain": benchmark.domain, "solo": benchmark.solo},
+            parameters={"domain": benchmark.domain, "solo": benchmark.solo, "retrieval": list(benchmark.retrieval)},
+            takes_parameter="how the agent gets at the knowledge base" if benchmark.retrieval else "",
             splits=benchmark.splits,
             toolkits=("tau2",),
             context_tokens=benchmark.context_tokens,

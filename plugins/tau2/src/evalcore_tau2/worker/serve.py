@@ -22,13 +22,13 @@ if MYPY:
     from evalcore_tau2.worker.tau2_confine import confine, processor_time
     from evalcore_tau2.worker.tau2_dialogue import Dialogue, make_agent, make_environment, scripted
     from evalcore_tau2.worker.tau2_grade import grade, judge_request
-    from evalcore_tau2.worker.tau2_upstream import REPLACED, JSONObject, Refused, Upstream
+    from evalcore_tau2.worker.tau2_upstream import DOMAINS, REPLACED, JSONObject, Refused, Upstream
 else:
     import tau2_pins
     from tau2_confine import confine, processor_time
     from tau2_dialogue import Dialogue, make_agent, make_environment, scripted
     from tau2_grade import grade, judge_request
-    from tau2_upstream import REPLACED, Refused, Upstream
+    from tau2_upstream import DOMAINS, REPLACED, Refused, Upstream
 
 CALL_S, STEP_S, GRADE_S = 3.0, 30.0, 120.0
 """Processor time for one call (a millisecond usually), for the rest of a step, for a verdict."""
@@ -53,26 +53,31 @@ def tasks(params: JSONObject) -> JSONObject:
     """A split's tasks as they are in the file, in its order; the splits that there are."""
     native, domain = upstream(), str(params["domain"])
     native.domain(domain)
-    names = tau2_pins.task_files(domain.removesuffix("-workflow"))
-    read = [json.loads(native.check_file(name).read_text(encoding="utf-8")) for name in names]
-    every, splits = (read[0]["tasks"] if isinstance(read[0], dict) else read[0]), read[1]
+    every, splits = _read_tasks(domain)
     split = str(params["split"])
     if split not in splits:
         raise Refused(f"{domain} has no split {split!r}; it has {', '.join(splits)}")
-    wanted = set(splits[split])
-    files = {
-        name: digest
-        for name, digest in native.files_loaded().items()
-        if not name.startswith("domains/") or domain.removesuffix("-workflow") in name
-    }
+    wanted, others = set(splits[split]), tuple(f"domains/{d}/" for d in DOMAINS if d != domain)
+    files = {name: digest for name, digest in native.files_loaded().items() if not name.startswith(others)}
     return {"tasks": [task for task in every if task["id"] in wanted], "splits": list(splits), "files": files}
+
+
+def _read_tasks(domain: str) -> tuple[list[JSONObject], dict[str, list[str]]]:
+    """Every task of a domain, and its splits."""
+    names = tau2_pins.task_files(domain)
+    read = [json.loads(upstream().check_file(name).read_text(encoding="utf-8")) for name in names]
+    if domain == tau2_pins.LISTED:  # a file for each task, and no splits
+        return read, {"base": [task["id"] for task in read]}
+    every = read[0]["tasks"] if isinstance(read[0], dict) else read[0]
+    return every, read[1]
 
 
 def surface(params: JSONObject) -> JSONObject:
     """What an agent of a domain is told and given: upstream's system prompt, its greeting, the tools' schemas."""
     native, domain, solo = upstream(), str(params["domain"]), bool(params.get("solo"))
     task = native.tasks.Task.model_validate(params["task"])
-    agent = make_agent(native, make_environment(native, domain, solo), task, solo)
+    environment = make_environment(native, domain, task, solo, params.get("retrieval"))
+    agent = make_agent(native, environment, task, solo)
     return {
         "system": agent.system_prompt,
         "greeting": native.orchestrator.DEFAULT_FIRST_AGENT_MESSAGE.content,
@@ -94,6 +99,7 @@ def open_dialogue(params: JSONObject, call: Any) -> JSONObject:
             solo=bool(params.get("solo")),
             seed=int(params["seed"]),
             script=None if script is None else scripted(script),
+            retrieval=params.get("retrieval"),
         )
         return {"end": None, "heard": None, "events": []} if dialogue.solo else dialogue.listen()
 

@@ -45,10 +45,24 @@ def make_agent(native: Upstream, environment: Any, task: Any, solo: bool) -> Any
     return agent_class(native, solo)(tools=tools, domain_policy=environment.get_policy(), llm="agent", **more)
 
 
-def make_environment(native: Upstream, domain: str, solo: bool) -> Any:
+def make_environment(native: Upstream, domain: str, task: Any, solo: bool, retrieval: str | None) -> Any:
     """A fresh environment, as upstream's runner makes it."""
     maker = native.environment_maker(domain)
-    return maker(solo_mode=True) if solo else maker()
+    options = environment_options(task, retrieval)
+    return maker(solo_mode=True, **options) if solo else maker(**options)
+
+
+def environment_options(task: Any, retrieval: str | None) -> JSONObject:
+    """What upstream's runner passes to the environments of a domain with a knowledge base, and to its evaluator.
+
+    Of the read-only tools that an agent discovers, calls are logged in the database only where the reference actions
+    use that tool.
+    """
+    if retrieval is None:
+        return {}
+    actions = (task.evaluation_criteria.actions if task.evaluation_criteria else None) or []
+    logged = {a.arguments.get("agent_tool_name") for a in actions if a.name == "call_discoverable_agent_tool"}
+    return {"retrieval_variant": retrieval, "task": task, "read_log_allowlist": logged - {None}}
 
 
 class Dialogue:
@@ -63,11 +77,12 @@ class Dialogue:
         solo: bool,
         seed: int,
         script: list[JSONObject] | None,
+        retrieval: str | None = None,
     ) -> None:
         self._native = native
         self.solo = solo
         task = native.tasks.Task.model_validate(raw_task)
-        environment = make_environment(native, domain, solo)
+        environment = make_environment(native, domain, task, solo, retrieval)
         self.agent = make_agent(native, environment, task, solo)
         self.orchestrator = native.orchestrator.Orchestrator(
             domain=domain,

@@ -8,8 +8,10 @@ from typing import Any
 
 MYPY = False
 if MYPY:
+    from evalcore_tau2.worker.tau2_dialogue import environment_options
     from evalcore_tau2.worker.tau2_upstream import JSONObject, Pending, Upstream
 else:
+    from tau2_dialogue import environment_options
     from tau2_upstream import Pending
 
 GRADED = frozenset({"agent_stop", "user_stop"})
@@ -48,6 +50,7 @@ def grade(native: Upstream, params: JSONObject) -> JSONObject:
     kinds = native.evaluator.EvaluationType
     # ALL does the same in upstream's own code; a vendor's copy of an older one refuses a basis with assertions.
     kind = kinds.ALL_WITH_NL_ASSERTIONS if _has_basis(native, task) else kinds.ALL
+    options = environment_options(task, params.get("retrieval"))
     try:
         with native.models.with_replies([response] if judged else []):
             info = native.evaluator.evaluate_simulation(
@@ -56,6 +59,7 @@ def grade(native: Upstream, params: JSONObject) -> JSONObject:
                 evaluation_type=kind,
                 solo_mode=bool(params.get("solo")),
                 domain=str(params["domain"]),
+                **({"env_kwargs": options} if options else {}),
             )
     except Exception as error:
         if not _in_assertion(error):

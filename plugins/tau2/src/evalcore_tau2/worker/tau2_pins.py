@@ -1,6 +1,9 @@
 # ruff: noqa: E501 - a path and its digest stay on one line
 """The data of τ²-bench 1.0.1 by name below `data/tau2`, with the sha256 of each file. Plain data: both sides read it."""
 
+import functools
+from pathlib import Path
+
 VERSION = "1.0.1"
 
 DATA = {
@@ -32,11 +35,31 @@ DATA = {
 }
 
 
+LISTED = "banking_knowledge"
+"""The domain of 800 files: their digests stand in a list of their own, in the format of `sha256sum`."""
+
+
+@functools.cache
+def listed() -> dict[str, str]:
+    """The files of that domain, by name, with their digests."""
+    lines = Path(__file__).with_name(f"{LISTED}.sha256").read_text(encoding="ascii").splitlines()
+    return {name: digest for digest, name in (line.split(maxsplit=1) for line in lines)}
+
+
+def digest_of(name: str) -> str:
+    """The sha256 that a file has to have."""
+    return DATA[name] if name in DATA else listed()[name]
+
+
 def files_of(domain: str) -> list[str]:
     """The files that a domain's environments are made of; its tasks are read apart from these."""
+    if domain == LISTED:
+        return [name for name in listed() if "/tasks/" not in name]
     return [n for n in DATA if n.startswith(f"domains/{domain}/") and n not in task_files(domain)]
 
 
-def task_files(domain: str) -> tuple[str, str]:
-    """Where a domain's tasks and its splits are."""
+def task_files(domain: str) -> tuple[str, ...]:
+    """Where a domain's tasks are, and after them its splits, where it has such a file."""
+    if domain == LISTED:
+        return tuple(name for name in listed() if "/tasks/" in name)
     return f"domains/{domain}/tasks.json", f"domains/{domain}/split_tasks.json"

@@ -28,7 +28,7 @@ else:
 
 JSONObject: TypeAlias = dict[str, Any]
 
-ABSENT = ("dotenv", "deepdiff", "httpx", "numpy", "pandas", "yaml")
+ABSENT = ("dotenv", "deepdiff", "httpx", "numpy", "openai", "pandas", "rank_bm25", "requests", "yaml")
 """Imported by upstream modules that we need, called only by parts of them that we do not."""
 
 MODELS, REGISTRY = "litellm", "tau2.registry"
@@ -183,20 +183,17 @@ class Upstream:
 
     def environment_maker(self, domain: str) -> Callable[..., Any]:
         """Upstream's constructor of a domain's environment: each call makes one with a state of its own."""
-        module = self.domain(domain)
-        named = {"telecom-workflow": "get_environment_workflow_policy"}.get(domain, "get_environment")
-        maker: Callable[..., Any] = getattr(module, named)
+        maker: Callable[..., Any] = self.domain(domain).get_environment
         return maker
 
     def domain(self, name: str) -> Any:
         """A domain's module, once the digest of every file that it loads is asserted. Raises Refused."""
-        folder = name.removesuffix("-workflow").replace("-", "_")
-        if folder not in DOMAINS:
+        if name not in DOMAINS:
             raise Refused(f"τ²-bench has no domain {name!r}")
-        for file in tau2_pins.files_of(folder):
+        for file in tau2_pins.files_of(name):
             self.check_file(file)
         try:
-            return importlib.import_module(f"tau2.domains.{folder}.environment")
+            return importlib.import_module(f"tau2.domains.{name}.environment")
         except ModuleNotFoundError as error:
             raise Refused(f"this upstream code has no domain {name!r} ({error})") from error
 
@@ -211,10 +208,10 @@ class Upstream:
             raise Refused(
                 f"{path} cannot be read: {error.strerror}; TAU2_DATA_DIR names the folder above tau2/"
             ) from error
-        if found != tau2_pins.DATA[name]:
+        if found != tau2_pins.digest_of(name):
             raise Refused(
                 f"{path} is not the file of τ²-bench {tau2_pins.VERSION}: sha256 {found}, "
-                f"expected {tau2_pins.DATA[name]}"
+                f"expected {tau2_pins.digest_of(name)}"
             )
         self._loaded[name] = found
         return path
