@@ -163,7 +163,7 @@ def _publication(*, public: bool, redact: str | None) -> Mapping[str, object]:
 
 @frozen
 class Form:
-    """A renderer under its name, with the run that it writes, by which grading, and what a published copy leaves out."""
+    """A renderer under its name, the run that it writes, by which grading, and what a copy to publish leaves out."""
 
     name: str
     renderer: Any

@@ -27,9 +27,9 @@ MARK: Final = "[withheld]"
 
 # Fields that say how and not what; every other field of an event is content.
 _SHAPE: Final = frozenset({
-    "t", "e", "id", "task", "arm", "repeat", "attempt", "seed", "role", "call", "base", "kind", "tool", "bridge", "error",
-    "wall_s", "queue_s", "wait_s", "limit", "limits", "code", "claim", "exit_code", "dialect", "revision", "streaming",
-    "status", "source", "requestor", "what", "where", "size",
+    "t", "e", "id", "task", "arm", "repeat", "attempt", "seed", "role", "call", "base", "kind", "tool", "bridge",
+    "error", "wall_s", "queue_s", "wait_s", "limit", "limits", "code", "claim", "exit_code", "dialect", "revision",
+    "streaming", "status", "source", "requestor", "what", "where", "size",
 })  # fmt: skip
 _NAMES: Final = frozenset({"id", "task", "arm"})  # the run's own; all other shapes a stranger may have chosen
 _SHAPELY: Final = re.compile(r"[\w.:/@+-]{1,100}")
