@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evalcore.engine.services import LocalServices
 from evalcore.plugins import load
 from evalcore.report.load import load_report
 from evalcore.report.words import percent
@@ -50,7 +51,7 @@ ROWS = "return [...document.querySelectorAll('#tasks-0 tbody tr')]"
 def write(run: Path, folder: Path, **options: Any) -> Path:
     """The page of a run, as a file."""
     info = load(only=("report",)).get(RendererInfo, "format", "html")
-    (path,) = HtmlPage(None, info).render(run, folder, **options)  # type: ignore[arg-type]
+    (path,) = HtmlPage(LocalServices(load(only=()), run), info).render(run, folder, **options)
     return path
 
 
@@ -257,7 +258,7 @@ def test_a_screen_reader_finds_its_way(page: Path) -> None:
     assert outline.all("html")[0]["lang"] == "en"
     assert len(outline.all("h1")) == len(outline.all("main")) == 1
     assert all(a.get("role") == "img" and a.get("aria-label") for a in outline.all("svg"))
-    assert len(outline.all("table")) == len(outline.all("caption")) == 2
+    assert len(outline.all("table")) == len(outline.all("caption")) == 3
     assert all(a.get("scope") in ("col", "row") for a in outline.all("th"))
     targets = {f"#{i}" for i in ids}
     assert all(a["href"] in targets for a in outline.all("a"))

@@ -14,7 +14,7 @@ from evalcore_report.charts import Named
 from evalcore_report.document import document
 from evalcore_report.markup import Child, Html, Markup
 from evalcore_report.tables import Link
-from evalcore_report.words import short_names, size, whole_percent
+from evalcore_report.words import sentence, short_names, size, whole_percent
 
 READING = (
     "solved: the share of trials that passed, or rightly declined an unanswerable task. Every task weighs the same.",
@@ -161,6 +161,9 @@ def _benchmark(
     front = next((f for f in report.fronts if f.benchmark == selector), None)
     parts.append(figures.figures(h, agents or named, front))
     parts.append(tables.numbers(h, named, f"numbers-{number}"))
+    score = next((c for c in report.composites if c.benchmark == selector), None)
+    if score is not None:
+        parts.append(tables.composite(h, score, f"composite-{number}"))
     found = tables.tasks(h, named, link, f"tasks-{number}")
     if found is not None:
         parts += [h("h3", "Task by task"), found]
@@ -187,7 +190,7 @@ def _design(h: Html, report: Report) -> Markup | None:
         return None
     kept = "The plan was kept to." if design.kept else f"The plan was not kept to: {design.why_not or 'unknown why'}."
     lines = [
-        f"{design.proves[:1].upper()}{design.proves[1:].rstrip('.')}.",
+        sentence(design.proves),
         f"{kept} {plural(design.claims, 'claim')}, alpha {design.alpha:g}, stopping rule: {design.stopping}.",
     ]
     if design.peeks:

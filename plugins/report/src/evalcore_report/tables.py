@@ -7,13 +7,14 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from evalcore.report.analysis import Composite
 from evalcore.report.detail import TaskRow
 from evalcore.report.model import Cell, MetricValue
-from evalcore.report.words import UNKNOWN, counted, percent_range
+from evalcore.report.words import UNKNOWN, counted, percent, percent_range
 from evalcore_report.charts import Named
 from evalcore_report.markup import Html, Markup
 from evalcore_report.trials import WORDS
-from evalcore_report.words import shown, worlds
+from evalcore_report.words import sentence, shown, worlds
 
 Link: TypeAlias = Callable[[str], str | None]  # an attempt's id -> where its transcript is
 
@@ -126,6 +127,42 @@ def _trials(h: Html, cell: Cell) -> Markup:
 def _scroll(h: Html, table: Markup, label: str, *, tall: bool = False) -> Markup:
     """A table in a box that scrolls by itself, also from the keyboard."""
     return h("div", table, class_="scroll tall" if tall else "scroll", role="region", aria_label=label, tabindex=0)
+
+
+def composite(h: Html, score: Composite, identity: str) -> Markup | None:
+    """One score from several dimensions, never without what other weights would say."""
+    if not any(arm.score is not None for arm in score.arms):
+        return None
+    dimensions = [d.name for d in score.dimensions]
+    heads = ["configuration", "score", "first under", *dimensions]
+    head = h("tr", [h("th", title, scope="col", class_="n" if i else None) for i, title in enumerate(heads)])
+    rows = [
+        h(
+            "tr",
+            h("th", arm.handle, scope="row"),
+            _number(h, arm.score, "{:.3f}", arm.reason),
+            h(
+                "td",
+                UNKNOWN if arm.wins is None else f"{percent(arm.wins)} of all weights",
+                class_="n",
+                data_v="" if arm.wins is None else f"{arm.wins:.6g}",
+            ),
+            [_number(h, arm.scaled.get(name), "{:.3f}", score.left_out.get(name)) for name in dimensions],
+        )
+        for arm in score.arms
+    ]
+    weights = ", ".join(f"{d.name} {d.weight:g}" for d in score.dimensions)
+    whose = "declared" if score.declared else "the default"
+    caption = h("caption", f"Each dimension scaled from 0 to 1 by fixed anchors. Weights ({whose}): {weights}.")
+    table = h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity)
+    title = h("h3", "One score from several measures")
+    return h.join([title, h("p", sentence(score.sentence), class_="quiet"), _scroll(h, table, "composite")])
+
+
+def _number(h: Html, value: float | None, form: str, reason: str | None) -> Markup:
+    if value is None:
+        return h("td", UNKNOWN, class_="n", data_v="", title=reason)
+    return h("td", form.format(value), class_="n", data_v=f"{value:.6g}")
 
 
 # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -46,9 +46,19 @@ class Step:
 
 
 def steps(reader: TraceReader, redaction: Redaction) -> Iterator[Step]:
-    """The steps of a trace, in order, without what the redaction takes out."""
+    """The steps of a trace, in order, without what the redaction takes out.
+
+    In a dialogue what somebody says is recorded twice, where it was said and where it was heard: it is shown once.
+    """
+    dialogue, said = False, ""
     for event in reader.events():
-        yield from _steps(redaction.event(event))
+        dialogue = dialogue or event.get("e") == "dialogue.turn"
+        for step in _steps(redaction.event(event)):
+            again = dialogue and event.get("e") != "model.response" and step.text and step.text == said
+            if step.kind in ("said", "told", "end") and step.text:
+                said = step.text
+            if not again:
+                yield step
 
 
 def _steps(event: JSONObject) -> Iterator[Step]:
@@ -59,6 +69,8 @@ def _steps(event: JSONObject) -> Iterator[Step]:
         yield from _response(event)
     elif kind == "harness.exit":
         yield from _claim(event)
+    elif kind == "dialogue.turn":
+        yield from _turn(event)
     elif kind not in _SILENT:
         yield _other(kind, event)
 
@@ -69,6 +81,17 @@ def _told(event: JSONObject) -> Iterator[Step]:
         yield Step(_at(event), "the task", messages, "told")
     for message in _objects(messages):
         yield Step(_at(event), str(message.get("role")), _text(message.get("content")), "told")
+
+
+def _turn(event: JSONObject) -> Iterator[Step]:
+    messages, turn = event.get("messages"), f"turn {event.get('turn')}"
+    if isinstance(messages, str):
+        yield Step(_at(event), turn, messages, "told")
+    for message in _objects(messages):
+        yield Step(_at(event), f"{message.get('role')}, {turn}", _text(message.get("content")), "told")
+    tools = event.get("tools")
+    if isinstance(tools, list):
+        yield Step(_at(event), "tools from now on", ", ".join(map(str, tools)), "other")
 
 
 def _response(event: JSONObject) -> Iterator[Step]:
@@ -123,11 +146,29 @@ def _other(kind: str, event: JSONObject) -> Step:
         return Step(at, "result" + (", an error" if failed else ""), _content(event), "failed" if failed else "result")
     if kind == "model.error":
         return Step(at, f"{event.get('role')}: model error", _text(event.get("message")), "failed")
+    if kind in ("env.call", "env.result"):
+        return _of_environment(kind, event)
+    if kind == "dialogue.reply":
+        return Step(at, "the agent says", _text(event.get("answer")), "said")
+    if kind == "dialogue.end":
+        return Step(at, "the dialogue ends", " ".join(_text(event.get(k)) for k in ("reason", "limit", "fault")), "end")
+    if kind in ("model.retry", "model.paused"):
+        return Step(at, f"{event.get('role')}: {kind.removeprefix('model.')}", _text(event.get("message")), "other")
     if kind == "exit":
         parts = (event.get("kind"), event.get("limit"), event.get("detail"))
         return Step(at, "exit", ": ".join(str(part) for part in parts if part), "end")
     rest = {k: v for k, v in event.items() if k not in ("t", "e")}
     return Step(at, kind, _text(rest), "other")
+
+
+def _of_environment(kind: str, event: JSONObject) -> Step:
+    """What the environment did itself, such as a simulated user's own calls."""
+    who = event.get("requestor") or event.get("source") or "the environment"
+    if kind == "env.call":
+        return Step(_at(event), f"{who} calls {event.get('tool')}", _text(event.get("arguments")), "call")
+    failed = bool(event.get("error"))
+    head = f"result for {who}" + (", an error" if failed else "")
+    return Step(_at(event), head, _content(event), "failed" if failed else "result")
 
 
 def _content(event: JSONObject) -> str:

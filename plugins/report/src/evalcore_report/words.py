@@ -70,6 +70,11 @@ def shown(metric: MetricValue | None) -> str:
     return percent(value)
 
 
+def sentence(text: str) -> str:
+    """A line as a sentence: it begins with a capital and ends."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def listed(names: Iterable[str]) -> str:
     """`a, b and c`."""
     *rest, last = list(names) or [""]

@@ -14,9 +14,11 @@ from typing import Final
 from attrs import frozen, mutable
 
 from evalcore.contracts import Metric
+from evalcore.engine.services import SystemClock
 from evalcore.engine.store import STAMP, read_stamp
 from evalcore.errors import ConfigError, EvalcoreError, UnknownNameError
 from evalcore.report.load import load_report
+from evalcore.report.looks import note_peek
 from evalcore.report.model import Report
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.faults import nearest
@@ -54,6 +56,8 @@ class _Page:
     mark: str = ""
     until: float = 0.0  # monotonic; before it, what was made is good enough
     coming: Future[None] | None = None
+    report: Report | None = None
+    looked: str = ""  # the mark of the last page that somebody read
 
 
 class Library:
@@ -125,11 +129,19 @@ class Library:
         self.page(run, 0.0)
         return self._pages[run.name].mark
 
+    def looked(self, run: Run) -> None:
+        """Somebody reads the page: of a study that is not at its end the run keeps a record, once for each page."""
+        kept = self._pages[run.name]
+        if kept.report is not None and kept.looked != kept.mark:
+            kept.looked = kept.mark
+            note_peek(run.path, kept.report, SystemClock().now())
+
     def _make_page(self, run: Run, kept: _Page) -> None:
         began = time.monotonic()
-        made = self._make(run, load_report(run.path, None, self._metrics))
+        report = load_report(run.path, None, self._metrics)
+        made = self._make(run, report)
         with self._lock:
-            kept.made, kept.mark, kept.coming = made, run.mark, None
+            kept.made, kept.mark, kept.report, kept.coming = made, run.mark, report, None
             kept.until = time.monotonic() + REST * (time.monotonic() - began)
 
     def prepare(self, most: int = 5) -> None:

@@ -130,6 +130,7 @@ class Pages:
     def _run(self, run: Run, query: Query) -> bytes:
         made = self.library.page(run)
         if made is not None:
+            self.library.looked(run)
             return made
         text = f"Reading {plural(run.attempts, 'attempt')} …"
         main = H("main", H("h1", text, role="status"), id="main", tabindex=-1)
