@@ -113,7 +113,7 @@ def accuracy_by_cost(named: Sequence[Named], front: Front | None) -> Any | None:
             row = {"name": n.name, "rate": rate["value"], "rlow": rate["low"], "rhigh": rate["high"]}
             row |= {"cost": cost["value"], "clow": cost["low"], "chigh": cost["high"]}
             values.append(row | {"front": n.cell.arm.arm.digest in on})
-    if not values:
+    if not any(v["cost"] for v in values):  # nothing has a price, or all of it is free: no picture of cost
         return None
     most = 1.15 * max(v["chigh"] or v["cost"] for v in values) or 1.0
     scale = alt.Scale(domain=[0, most], nice=False)

@@ -106,9 +106,10 @@ def contrasts(h: Html, found: Sequence[ContrastResult]) -> Markup | None:
     """A forest plot of the declared comparisons, and each of them in words."""
     if not found:
         return None
+    several = len({c.benchmark for c in found}) > 1
     drawn = [
         {
-            "name": _title(h, c),
+            "name": _title(h, c) + (f", {c.benchmark}" if several else ""),
             "effect": c.effect,
             "low": c.low,
             "high": c.high,

@@ -188,7 +188,7 @@ def _design(h: Html, report: Report) -> Markup | None:
     design = report.design
     if design is None:
         return None
-    kept = "The plan was kept to." if design.kept else f"The plan was not kept to: {design.why_not or 'unknown why'}."
+    kept = "The plan was kept to." if design.kept else f"Not as planned, or not yet: {design.why_not or 'unknown why'}."
     lines = [
         sentence(design.proves),
         f"{kept} {plural(design.claims, 'claim')}, alpha {design.alpha:g}, stopping rule: {design.stopping}.",

@@ -11,7 +11,6 @@ from evalcore.engine.store import TraceStore, write_durably
 from evalcore.errors import InfraError
 from evalcore.plugins import Registry
 from evalcore.report.load import load_report
-from evalcore.report.looks import note_peek
 from evalcore.report.model import Report
 from evalcore.values.descriptors import MetricInfo, RendererInfo
 from evalcore.values.redaction import NOTHING, Redaction, RedactionRules, redaction, redaction_of_texts
@@ -43,7 +42,6 @@ class HtmlPage:
     ) -> Sequence[Path]:
         """Write the file below `out`. Raises ConfigError if there is no such run or grading, or a rule is broken."""
         report = load_report(run, grading, metrics_of(self._services))
-        note_peek(run, report, self._services.clock.now())
         out.mkdir(parents=True, exist_ok=True)
         path = out / FILE
         write_durably(path, encode(run, report, rules or RedactionRules() if public or rules else None))
