@@ -6,9 +6,11 @@ import pytest
 
 from evalcore.errors import ConfigError
 from evalcore.values.convert import structure
-from evalcore.values.json import JSONObject
+from evalcore.values.json import JSONObject, dumps
 from evalcore.values.redaction import MARK, NOTHING, Redaction, RedactionRules, redaction, redaction_of_texts
 from evalcore.values.task import Dataset
+from evalcore.values.trace import TraceReader
+from evalcore.values.trial import Grading, Verdict
 
 OPEN = Dataset("zoo", "1", "2026-01-01", "CC0-1.0", "made up")
 CLOSED = Dataset("zoo", "1", "2026-01-01", "its own", "made up", withhold=("answers",))
@@ -99,6 +101,17 @@ def test_a_file_of_rules_is_read_strictly() -> None:
     with pytest.raises(ConfigError) as caught:
         structure({"withhold": ["question"], "text": ["x"]}, RedactionRules)
     assert sorted(fault.where for fault in caught.value.faults) == ["$.text", "$.withhold[0]"]
+
+
+def test_a_whole_trace_and_its_verdict_are_shown_without_it() -> None:
+    reader = TraceReader([dumps(event) for event in (START, CALL, RESULT, ANSWER)])
+    closed = redaction(CLOSED, "zoo")
+    assert list(closed.trace(reader).events()) == [closed.event(event) for event in (START, CALL, RESULT, ANSWER)]
+    assert NOTHING.trace(reader) is reader
+    grading = Grading("a/1", Verdict("grader_error", details={"expected": "3 m"}), 0.1, "3 m is no number")
+    shown = closed.grading(grading)
+    assert (shown.verdict.outcome, shown.verdict.details, shown.error) == ("grader_error", {}, MARK)
+    assert NOTHING.grading(grading) == grading
 
 
 def test_a_dataset_s_terms_change_no_digest() -> None:

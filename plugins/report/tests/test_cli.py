@@ -59,6 +59,18 @@ def test_rules_come_from_a_file_and_are_read_strictly(folder: Path) -> None:
     assert "$.withhold[0]" in broken.stderr and "$.patterns" in broken.stderr and "Traceback" not in broken.stderr
 
 
+def test_a_trace_is_shown_by_the_same_rules(folder: Path) -> None:
+    (folder / "rules.toml").write_text('withhold = ["answers"]\n')
+    words = ("trace", "sample", "sum-003/model-a/0")
+    plain = evalcore(*words, folder=folder).stdout
+    public = evalcore(*words, "--public", "--redact", "rules.toml", folder=folder).stdout
+    assert "The answer is 4." in plain and "I will look it up." in plain
+    assert "The answer is 4." not in public and "I will look it up." not in public
+    assert "What is the answer to sum-003?" in public and "search" in public and "[withheld]" in public
+    refused = evalcore("trace", "sample", "--public", folder=folder)
+    assert refused.returncode == 2 and "about one trial" in refused.stderr
+
+
 @pytest.mark.parametrize("words, told", [
     (("--html", "--json"), "--json is a form of its own"),
     (("--html", "--format", "csv"), "not with --format"),

@@ -15,11 +15,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from evalcore.errors import ConfigError, Fault
-from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.json import JSONObject, JSONValue, dumps
 from evalcore.values.task import Dataset
+from evalcore.values.trace import TraceReader
+from evalcore.values.trial import Grading
 
 Part: TypeAlias = Literal["questions", "answers", "responses"]
 PARTS: Final[tuple[Part, ...]] = ("questions", "answers", "responses")
@@ -77,6 +79,17 @@ class Redaction:
             return event
         part: Part | None = "questions" if event.get("e") in _BEFORE else None
         return {k: self._shape(k, v) if k in _SHAPE else self.content(v, part) for k, v in event.items()}
+
+    def trace(self, reader: TraceReader) -> TraceReader:
+        """A trace of which every event is what may be shown of it."""
+        return reader if self.is_nothing else TraceReader([dumps(self.event(event)) for event in reader.events()])
+
+    def grading(self, grading: Grading) -> Grading:
+        """A verdict as it may be shown: the outcome, and of the grader's own words what may be."""
+        details = self.content(grading.verdict.details)
+        verdict = evolve(grading.verdict, details=details if isinstance(details, dict) else {})
+        error = None if grading.error is None else str(self.content(grading.error))
+        return evolve(grading, verdict=verdict, error=error)
 
     def _shape(self, name: str, value: JSONValue) -> JSONValue:
         """A name that an agent made up can hold a sentence: then it is content."""
