@@ -91,8 +91,7 @@
     for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
     if (target) {
       target.scrollIntoView();
-      const summary = target.querySelector("summary");
-      if (summary) summary.focus({ preventScroll: true });
+      if (target.tagName === "DETAILS") target.querySelector("summary").focus({ preventScroll: true });
     }
   };
   addEventListener("hashchange", open);
