@@ -498,7 +498,11 @@ class CheckedTransform(Protocol):
 
 
 class Renderer(Protocol):
-    """Writes a run in some other format below `out`, and returns the files. Raises ConfigError if it cannot."""
+    """Writes a run in some other format below `out`, and returns the files. Raises ConfigError if it cannot.
+
+    One that can use another grading than the run's own has a parameter `grading` (its digest); one that can leave out
+    what must not be published has `public` (bool) and `rules` (RedactionRules or None), and asks `values.redaction`.
+    """
 
     def render(self, run: Path, out: Path) -> Sequence[Path]: ...
 

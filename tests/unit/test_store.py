@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -243,3 +244,24 @@ def test_a_frame_that_unpacks_without_end_is_refused(run: Path, monkeypatch: pyt
 def test_lines_of_a_ledger_are_what_records_say(run: Path) -> None:
     lines = (run / "attempts.jsonl").read_bytes().splitlines(keepends=True)
     assert lines == [attempt_line(a) for a in read_attempts(run)]
+
+
+def test_single_attempts_and_verdicts_are_found_by_id(run: Path) -> None:
+    everyone = list(store.read_attempts(run))
+    wanted = {everyone[1].id, 'no "such" id'}
+    assert list(store.read_attempts(run, wanted)) == [everyone[1]]
+    assert list(store.read_attempts(run, ())) == []
+    (grading,) = store.gradings_of(run)
+    verdicts = list(store.read_gradings(run, grading))
+    assert list(store.read_gradings(run, grading, {v.attempt for v in verdicts})) == verdicts
+    assert list(store.read_gradings(run, grading, {verdicts[0].attempt})) == verdicts[:1]
+
+
+def test_a_line_in_another_order_is_found_all_the_same(run: Path) -> None:
+    everyone = list(store.read_attempts(run))
+    ledger = run / "attempts.jsonl"
+    value = json.loads(ledger.read_bytes().splitlines()[1])
+    value["id"] = 'a "quoted", id'
+    ledger.write_bytes(json.dumps(dict(reversed(value.items()))).encode() + b"\n" + ledger.read_bytes())
+    assert [a.id for a in store.read_attempts(run, {'a "quoted", id'})] == ['a "quoted", id']
+    assert [a.id for a in store.read_attempts(run, {everyone[0].id})] == [everyone[0].id]

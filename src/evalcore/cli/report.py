@@ -29,6 +29,7 @@ from evalcore.values.descriptors import RendererInfo
 from evalcore.values.measure import DIMENSIONS
 
 STDOUT: Final = "-"
+HTML: Final = "html"  # the renderer of the plugin evalcore-report
 
 
 def weights(_: click.Context, __: click.Parameter, given: str | None) -> dict[str, float] | None:
@@ -58,6 +59,15 @@ def weights(_: click.Context, __: click.Parameter, given: str | None) -> dict[st
 @click.option("--grading", metavar="DIGEST", help="Another grading than the run's own, by its digest or its beginning.")
 @click.option("--weights", metavar="NAME=W,…", callback=weights, help="Of the composite: success=0.7,cost=0.3.")
 @click.option("--format", "form", metavar="NAME", help="As markdown, csv, junit, github, or what a plugin adds.")
+@click.option(
+    "--html",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    help="As one page that opens offline: report.html in the run's folder, or FILE.",
+)
+@click.option("--public", is_flag=True, help="Without what a dataset's terms forbid to show.")
+@click.option("--redact", metavar="FILE", help="Without what the rules of FILE name, too (docs/reports.md).")
 @click.option("--out", metavar="FILE|DIR|-", help="Where to write that; - is standard output.")
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
 @options(JSON)
@@ -69,6 +79,9 @@ def report(
     grading: str | None,
     weights: dict[str, float] | None,
     form: str | None,
+    html: str | None,
+    public: bool,
+    redact: str | None,
     out: str | None,
     force: bool,
     json: bool | None,
@@ -80,14 +93,19 @@ def report(
     several files needs a folder. In a GitHub Actions job, `--format github` goes to the page of the job.
     """
     path = session.run_path(run)
+    target = Target(out, force)
+    if html is not None:
+        form, target = _html(form, html, target, path)
     if form is not None:
         if json:
-            raise click.UsageError("--json is a form of its own: not with --format")
+            raise click.UsageError("--json is a form of its own: not with --format or --html")
         if weights:
             raise click.UsageError("--weights is for the text and --json; a study names them under [analysis]")
-        return _write(session, path, form, grading, Target(out, force))
+        return _write(session, path, form, grading, target, _publication(public=public, redact=redact))
     if out is not None or force:
         raise click.UsageError("--out and --force say where a --format goes; without one they say nothing")
+    if public or redact is not None:
+        raise click.UsageError("--public and --redact are about a --format or --html; without one they say nothing")
     made = read_back(path, session.registry(), grading, weights)
     if json:
         from evalcore.report.scorecard import to_json
@@ -123,20 +141,48 @@ class Target:
         return path is not None and (path.is_dir() or str(self.out).endswith("/"))
 
 
+def _html(form: str | None, file: str, target: Target, run: Path) -> tuple[str, Target]:
+    """What --html is short for. The page in the run's own folder is made anew each time: it is derived."""
+    if form is not None or (file and target.out is not None):
+        raise click.UsageError("--html names a form and its file: not with --format, and not with --out beside a file")
+    if file or target.out is not None:
+        return HTML, Target(file or target.out, target.force)
+    read_stamp(run)  # a folder that is no run gets no page
+    return HTML, Target(str(run / "report.html"), force=True)
+
+
+def _publication(*, public: bool, redact: str | None) -> Mapping[str, object]:
+    """What a renderer is told of a copy to publish. Raises ConfigError if the rules cannot be read."""
+    if redact is None:
+        return {"public": True} if public else {}
+    from evalcore.values.convert import from_toml
+    from evalcore.values.redaction import RedactionRules
+
+    return {"public": True, "rules": from_toml(Path(redact).expanduser(), RedactionRules)}
+
+
 @frozen
 class Form:
-    """A renderer under its name, with the run that it writes and by which grading."""
+    """A renderer under its name, the run that it writes, by which grading, and what a copy to publish leaves out."""
 
     name: str
     renderer: Any
     run: Path
     grading: str | None
+    publication: Mapping[str, object]
 
     def write(self, folder: Path) -> list[Path]:
         """Render below a folder. Raises PluginError for a renderer with a bug."""
-        other: Mapping[str, str] = {} if self.grading is None else {"grading": self.grading}
-        if other and "grading" not in inspect.signature(self.renderer.render).parameters:
-            raise ConfigError(f"{self.name} writes a run by its own grading only", hint="leave out --grading")
+        takes = inspect.signature(self.renderer.render).parameters
+        other = dict(self.publication)
+        if self.grading is not None:
+            other["grading"] = self.grading
+            if "grading" not in takes:
+                raise ConfigError(f"{self.name} writes a run by its own grading only", hint="leave out --grading")
+        if any(name not in takes for name in self.publication):
+            raise ConfigError(
+                f"{self.name} cannot leave anything out", hint="leave out --public and --redact, or --html"
+            )
         try:
             files = [Path(file) for file in self.renderer.render(self.run, folder, **other)]
         except (EvalcoreError, OSError):
@@ -151,9 +197,11 @@ class Form:
         return PluginError(f"the renderer {self.name} {what}", plugin=self.name, stage="validate")
 
 
-def _write(session: Session, run: Path, name: str, grading: str | None, target: Target) -> int:
+def _write(
+    session: Session, run: Path, name: str, grading: str | None, target: Target, publication: Mapping[str, object]
+) -> int:
     """Render a run, and say where it went."""
-    form = _form(session.registry(), run, name, grading)
+    form = _form(session.registry(), run, name, grading, publication)
     if read_stamp(run).study.get("contrasts") and note_peek(run, load_report(run, grading), SystemClock().now()):
         tell(PEEK)  # whatever the form: who reads it has looked
     if target.force and target.is_folder and target.path is not None:
@@ -171,11 +219,11 @@ def _write(session: Session, run: Path, name: str, grading: str | None, target: 
     return 0
 
 
-def _form(registry: Registry, run: Path, name: str, grading: str | None) -> Form:
+def _form(registry: Registry, run: Path, name: str, grading: str | None, publication: Mapping[str, object]) -> Form:
     """Raises ConfigError if there is no such form, run or grading."""
     info = registry.get(RendererInfo, "format", name)
     chosen = None if grading is None else choose_grading(run, read_stamp(run), grading)
-    return Form(name, registry.factory(info)(LocalServices(registry, run), info), run, chosen)
+    return Form(name, registry.factory(info)(LocalServices(registry, run), info), run, chosen, publication)
 
 
 def _append(file: Path, page: Path) -> None:

@@ -20,7 +20,9 @@ from evalcore.errors import ConfigError
 from evalcore.report.load import choose_grading
 from evalcore.report.words import plural, seconds
 from evalcore.values.arm import Arm
+from evalcore.values.convert import from_toml
 from evalcore.values.json import JSONObject, dumps
+from evalcore.values.redaction import NOTHING, Redaction, RedactionRules, redaction
 from evalcore.values.trial import SUCCESSES, Attempt, Grading
 
 SHOWN = 10  # of the trials that a text could mean
@@ -55,6 +57,8 @@ class Row:
 @click.option("--arm", metavar="ARM", help="Only this configuration: its handle, part of its label, or its digest.")
 @click.option("--grading", metavar="DIGEST", help="Another grading than the run's own.")
 @click.option("--full", is_flag=True, help="Do not shorten long texts.")
+@click.option("--public", is_flag=True, help="Of TRIAL: without what its dataset's terms forbid to show.")
+@click.option("--redact", metavar="FILE", help="The same, without what the rules of FILE name, too (docs/reports.md).")
 @options(JSON)
 @with_session
 def trace(
@@ -67,6 +71,8 @@ def trace(
     arm: str | None,
     grading: str | None,
     full: bool,
+    public: bool,
+    redact: str | None,
     json: bool | None,
 ) -> int:
     """List the trials of RUN, or show TRIAL: messages, calls, results, exit and verdict.
@@ -75,9 +81,13 @@ def trace(
     a line, and a trial is its events, one a line.
     """
     path = session.run_path(run)
+    if trial is None and (public or redact is not None):
+        raise click.UsageError("--public and --redact are about one trial: name it")
     rows = (r for r in _rows(path, grading) if _wanted(r, failed=failed, task=task, arm=arm))
     if trial is not None:
-        _show(path, _only(rows, trial, path), full=full, as_json=bool(json))
+        row = _only(rows, trial, path)
+        without = _redaction(path, row, redact) if public or redact is not None else NOTHING
+        _show(path, row, without, full=full, as_json=bool(json))
     elif json:
         for row in rows:
             _say_line(_row_json(row))
@@ -124,15 +134,23 @@ def _only(rows: Iterator[Row], text: str, path: Path) -> Row:
     return next(iter(found.values()))
 
 
-def _show(path: Path, row: Row, *, full: bool, as_json: bool) -> None:
+def _redaction(path: Path, row: Row, rules: str | None) -> Redaction:
+    """What a trial is shown without. Raises ConfigError if the rules cannot be read."""
+    selector = row.attempt.key.benchmark
+    dataset = next(b.dataset for b in read_stamp(path).benchmarks if b.selector == selector)
+    return redaction(dataset, selector, None if rules is None else from_toml(Path(rules).expanduser(), RedactionRules))
+
+
+def _show(path: Path, row: Row, without: Redaction, *, full: bool, as_json: bool) -> None:
     store = TraceStore(path)
     try:
-        reader = store.of(row.attempt)
+        reader = without.trace(store.of(row.attempt))
+        grading = row.grading and without.grading(row.grading)
         if as_json:
             for event in reader.events():
                 _say_line(event)
         else:
-            say("\n".join(trial_text(reader, row.attempt, row.grading, row.label, full=full)))
+            say("\n".join(trial_text(reader, row.attempt, grading, without.text(row.label), full=full)))
     finally:
         store.close()
 

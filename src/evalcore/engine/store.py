@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -16,7 +16,7 @@ from evalcore.engine.ledger import sync_folder
 from evalcore.engine.records import read_attempt, read_grading
 from evalcore.errors import ConfigError, FatalInfraError, InfraError, RefusedError
 from evalcore.values.convert import from_toml, to_toml
-from evalcore.values.json import JSONObject
+from evalcore.values.json import JSONObject, dumps
 from evalcore.values.stamp import GradingStamp, RunStamp
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import Attempt, BlobRef, Grading, TraceRef
@@ -123,32 +123,67 @@ def _cut_torn_tail(file: Path) -> int:
         return size - end
 
 
-def _lines(file: Path, read: Callable[[bytes], T], mend: str) -> Iterator[T]:
-    """Every whole line of a ledger. A torn last line is passed over; a broken one before it is an error."""
+def _lines(
+    file: Path, read: Callable[[bytes], T], mend: str, wanted: Callable[[bytes], bool] | None = None
+) -> Iterator[T]:
+    """Every whole line of a ledger, or those that may be wanted.
+
+    A torn last line is passed over; a broken one before it is an error.
+    """
     if not file.is_file():
         return
     with file.open("rb") as f:
         for number, line in enumerate(f, 1):
             if not line.endswith(b"\n"):
                 return
+            if wanted is not None and not wanted(line):
+                continue
             try:
                 yield read(line)
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 raise ConfigError(f"{file}:{number}: not a line of this ledger: {error}", hint=mend) from error
 
 
-def read_attempts(path: Path) -> Iterator[Attempt]:
-    """Every attempt of a run, in the order of commit. Raises ConfigError if the ledger is broken, or gone."""
+def _about(head: bytes, ids: Collection[str]) -> Callable[[bytes], bool]:
+    """Whether a line that begins with `head` and an id is about one of these: seen without decoding it.
+
+    One that begins otherwise may be: it is read.
+    """
+    written = {dumps(i) for i in ids}
+    lengths, start = sorted({len(i) for i in written}), len(head)
+
+    def wanted(line: bytes) -> bool:
+        return not line.startswith(head) or any(line[start : start + n] in written for n in lengths)
+
+    return wanted
+
+
+def read_attempts(path: Path, only: Collection[str] | None = None) -> Iterator[Attempt]:
+    """Every attempt of a run, or `only` those of these ids, in the order of commit.
+
+    Raises ConfigError if the ledger is broken, or gone.
+    """
     ledger = path / "attempts.jsonl"
     if not ledger.is_file() and any((path / "traces").glob("*.zst")):
         raise ConfigError(f"{ledger} is gone, and traces of what it held are there", hint="bring it back from a copy")
-    return _lines(ledger, read_attempt, "keep a copy, then take that line out: the rest is kept")
+    found = _lines(
+        ledger,
+        read_attempt,
+        "keep a copy, then take that line out: the rest is kept",
+        None if only is None else _about(b'{"id":', only),
+    )
+    return found if only is None else (attempt for attempt in found if attempt.id in only)
 
 
-def read_gradings(path: Path, grading: str) -> Iterator[Grading]:
-    """Every verdict of one grading, in the order of commit; a later one of the same attempt stands."""
+def read_gradings(path: Path, grading: str, only: Collection[str] | None = None) -> Iterator[Grading]:
+    """Every verdict of one grading, or `only` of these attempts, in the order of commit.
+
+    A later one of the same attempt stands.
+    """
     file = path / "gradings" / f"{grading}.jsonl"
-    return _lines(file, read_grading, f"move {file.name} away; `evalcore resume {path}` grades the stored trials again")
+    mend = f"move {file.name} away; `evalcore resume {path}` grades the stored trials again"
+    found = _lines(file, read_grading, mend, None if only is None else _about(b'{"attempt":', only))
+    return found if only is None else (verdict for verdict in found if verdict.attempt in only)
 
 
 def every_grading(path: Path) -> Iterator[Grading]:

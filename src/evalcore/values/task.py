@@ -27,6 +27,7 @@ class Dataset:
     status: Literal["current", "superseded", "retired"] = "current"
     status_note: str = ""
     files: Mapping[str, str] = Factory(dict)  # file name -> sha256
+    withhold: tuple[Literal["questions", "answers", "responses"], ...] = ()  # what its terms forbid to publish
 
     @property
     def digest(self) -> str:

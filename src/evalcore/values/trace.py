@@ -50,6 +50,11 @@ class TraceReader:
     def __len__(self) -> int:
         return len(self._lines)
 
+    @property
+    def lines(self) -> Sequence[bytes]:
+        """The events as they were written, one a line: to look for something without decoding."""
+        return self._lines
+
     def events(self, kind: str | None = None) -> Iterator[JSONObject]:
         """All events in order, or those of one kind."""
         mark = b"" if kind is None else b'"e":"%s"' % kind.encode()

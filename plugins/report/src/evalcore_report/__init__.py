@@ -1,0 +1,1 @@
+"""Runs of evalcore as a page: one HTML file, and a live view."""

@@ -1,0 +1,18 @@
+"""What this plugin provides."""
+
+from __future__ import annotations
+
+from evalcore.hookspecs import CommandInfo, RendererInfo, hookimpl
+
+
+@hookimpl
+def evalcore_renderers() -> list[RendererInfo]:
+    """A run as one page."""
+    summary = "one HTML page that opens offline: charts, tables, transcripts"
+    return [RendererInfo("html", summary, "evalcore_report.renderer:HtmlPage")]
+
+
+@hookimpl
+def evalcore_commands() -> list[CommandInfo]:
+    """The live view."""
+    return [CommandInfo("view", "Show the runs of a directory in a browser, live.", "evalcore_report.command:view")]
