@@ -195,7 +195,9 @@ def test_the_keyboard_reaches_the_results_and_sorts_a_table(window: Browser, pag
     assert window.js(FOCUS) == ["A", "", "Skip to the results"]
     window.press(ENTER)
     assert window.js("return location.hash") == "#main"
-    window.until("return new Promise((done) => setTimeout(() => done(true), 200))")  # all that a change of hash sets off
+    window.until(
+        "return new Promise((done) => setTimeout(() => done(true), 200))"
+    )  # all that a change of hash sets off
     assert window.js("return document.activeElement.id") == "main"
     window.js("document.querySelector('#tasks-0 th button').focus()")
     window.press(TAB)

@@ -309,32 +309,6 @@ def commands_of(cell: Cell) -> list[Sequence[str]]:
     return [argv for part, given in parts if isinstance(part, Executes) for argv in part.commands(given)]
 
 
-def _that_can_run(
-    benchmarks: list[Benchmark], study: Study, arms: tuple[Arm, ...]
-) -> tuple[list[Benchmark], list[str]]:
-    """Those that can run here, and a note for each that cannot. Raises ConfigError.
-
-    One that the study names itself is refused; one that only a group brings is left out of it, and the group is no
-    longer called by its name.
-    """
-    kept, notes, refusals = [], [], []
-    for benchmark in benchmarks:
-        adapter: object = benchmark.adapter
-        try:
-            if isinstance(adapter, CheckedAdapter):
-                adapter.check(benchmark.tasks, arms)
-        except ConfigError as error:
-            if benchmark.selector in study.benchmarks:
-                raise
-            refusals.append(error)
-            notes.append(f"left out of its group: {error.message}")
-        else:
-            kept.append(benchmark)
-    if not kept:
-        raise refusals[0]
-    return kept, notes
-
-
 def _price(arm: Arm, prices: PriceList) -> ModelPrice | None:
     """The price of an arm's model, where it is served."""
     return prices.price(arm.model, _address(arm)) if arm.model else None
