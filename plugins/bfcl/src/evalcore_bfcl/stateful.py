@@ -102,8 +102,12 @@ def shown(category: str) -> Mapping[str, JSONObject]:
 
 @functools.cache
 def graded(category: str) -> Mapping[str, tuple[JSONObject, list[Any]]]:
-    """By id: the tasks as the runner grades them, and their ground truth."""
-    entries, answers = upstream().entries(category, hints=False), upstream().ground_truth(category)
+    """By id: the tasks that the runner grades, and their ground truth.
+
+    It would load them without hints in their function documents; those it takes away before it looks at anything.
+    """
+    is_required, answers = upstream().runner.is_memory_prereq, upstream().ground_truth(category)
+    entries = [entry for entry in shown(category).values() if not is_required(entry["id"])]
     shared = shared_name(category)
     for entry, answer in itertools.zip_longest(entries, answers):
         if entry["id"].replace(category, shared) != answer["id"]:
