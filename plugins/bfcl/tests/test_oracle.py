@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -169,3 +171,15 @@ class TestEverything:
             assert trial.verdict.outcome == "pass"
             assert trial.verdict.flags == ("called_before_it_was_there",)
             assert trial.attempt.flags == (f"upstream: {why}",)
+
+    def test_memory_has_five_clusters_and_no_verdict_is_offered_on_it(
+        self, toolkit: Environment, agentic: Environment, tmp_path: Path
+    ) -> None:
+        path = run(study((benchmark_name("memory_rec_sum"),)), tmp_path)
+        arms = ["--arm-a", "oracle", "--arm-b", "noop", "--treatment", "harness", "--json"]
+        argv = [sys.executable, "-c", "from evalcore.cli.main import main; main()", "compare", str(path), *arms]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+        assert done.stderr == ""
+        (outcome,) = json.loads(done.stdout)["outcomes"]
+        assert (outcome["tasks"], outcome["clusters"], outcome["verdict"]) == (155, 5, "refused")
+        assert outcome["reason"].startswith("5 clusters, and a verdict needs 6")
