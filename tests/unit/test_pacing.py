@@ -207,7 +207,7 @@ def test_an_outage_is_waited_out_and_voids_nothing() -> None:
 
 def test_a_pause_is_told() -> None:
     rig = Rig(down(0, 1e9))
-    rig.upstream.gate.breaker._answered = True
+    rig.upstream.gate.breaker.known = True
 
     async def told() -> str | None:
         calls = [asyncio.ensure_future(rig.one(n)) for n in range(12)]
@@ -257,7 +257,7 @@ def test_a_call_alone_is_given_up_before_the_provider_is_taken_to_be_down() -> N
 
 def test_a_probe_that_is_broken_off_lets_another_call_find_out() -> None:
     rig = Rig(down(0, 60))
-    rig.upstream.gate.breaker._answered = True
+    rig.upstream.gate.breaker.known = True
 
     async def work() -> list[Any]:
         calls = [asyncio.ensure_future(rig.one(n)) for n in range(10)]
@@ -274,5 +274,5 @@ def test_a_probe_that_is_broken_off_lets_another_call_find_out() -> None:
 
 def test_after_an_outage_a_call_has_all_its_tries_again() -> None:
     rig = Rig(lambda n, _, now: down(0, 50)(n, 1, now) or (down(60, 63)(n, 1, now)))
-    rig.upstream.gate.breaker._answered = True
+    rig.upstream.gate.breaker.known = True
     assert rig.ask(12) == [ANSWER] * 12

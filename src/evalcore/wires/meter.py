@@ -220,7 +220,7 @@ class Meter:
             known = self.served.get(role)
             if known is None:
                 known = self.served[role] = set()
-            if len(known) < _SERVED_MAX:
+            if model not in known and len(known) < _SERVED_MAX:
                 known.add(short(model))
 
     def begin_tool_call(self) -> int:

@@ -21,36 +21,36 @@ NEVER_ANSWERED_S: Final = 60.0
 class Breaker:
     """Whether one provider is taken to be down. Seconds of the caller's clock."""
 
-    __slots__ = ("_answered", "_failures", "_pause_s", "_since", "patience_s", "probe_at", "probing", "why")
+    __slots__ = ("_pause_s", "failures", "known", "patience_s", "probe_at", "probing", "since", "why")
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self.patience_s = patience_s
         self.probe_at = 0.0
         self.probing = False  # a call finds out just now
         self.why = ""
-        self._failures = 0
-        self._answered = False
+        self.failures = 0
+        self.known = False
         self._pause_s = FIRST_PAUSE_S
-        self._since: float | None = None
+        self.since: float | None = None
 
     @property
     def open(self) -> bool:
         """Whether calls are held back."""
-        return self._since is not None
+        return self.since is not None
 
     def answered(self) -> bool:
         """A call was answered; whether that ends a pause."""
-        ends = self._since is not None
-        self._failures, self._answered, self._since, self.probing = 0, True, None, False
+        ends = self.since is not None
+        self.failures, self.known, self.since, self.probing = 0, True, None, False
         return ends
 
     def failed(self, failure: TransientError, now: float, *, probe: bool) -> bool:
         """A try failed; whether that begins a pause. That of a probe puts the next one off."""
-        self._failures += 1
-        if self._since is None:
-            if self._failures < FAILURES:
+        self.failures += 1
+        if self.since is None:
+            if self.failures < FAILURES:
                 return False
-            self._since, self._pause_s = now, FIRST_PAUSE_S
+            self.since, self._pause_s = now, FIRST_PAUSE_S
             self.why, self.probe_at = failure.message, now + self._pause_s
             return True
         if probe:
@@ -62,15 +62,15 @@ class Breaker:
 
     def left_s(self, now: float) -> float:
         """How long the outage will still be waited for."""
-        assert self._since is not None
-        patience_s = self.patience_s if self._answered else min(self.patience_s, NEVER_ANSWERED_S)
-        return self._since + patience_s - now
+        assert self.since is not None
+        patience_s = self.patience_s if self.known else min(self.patience_s, NEVER_ANSWERED_S)
+        return self.since + patience_s - now
 
     def outage(self, name: str, now: float) -> OutageError:
         """What ends the run."""
-        assert self._since is not None
-        how = "has not answered since" if self._answered else "has not answered at all in"
+        assert self.since is not None
+        how = "has not answered since" if self.known else "has not answered at all in"
         return OutageError(
-            f"{name} {how} {now - self._since:,.0f} s: {self.why}",
+            f"{name} {how} {now - self.since:,.0f} s: {self.why}",
             hint="everything is kept; `evalcore resume RUN` goes on once it answers again",
         )

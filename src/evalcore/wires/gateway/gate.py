@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Final
 
 from evalcore.contracts import Clock
@@ -26,6 +27,12 @@ class Gate:
         self._stopped = False
         self._change = asyncio.Event()  # what calls wait for is different now; replaced each time
         self._waiting: dict[object, tuple[float, str]] = {}  # until when, and for what
+
+    @property
+    def careful(self) -> bool:
+        """Whether anything is limited or held back, so that each step of a call matters."""
+        pacing = self.pacing
+        return self.breaker.since is not None or pacing.bound < math.inf or pacing.not_before > -math.inf
 
     @property
     def shut(self) -> bool:

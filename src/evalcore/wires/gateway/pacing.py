@@ -19,14 +19,14 @@ OVERLOADED: Final = frozenset({429, 503, 529})
 class Pacing:
     """The bound on calls to one provider, and the moment before which none begins. Seconds of the caller's clock."""
 
-    __slots__ = ("_fallen", "bound", "not_before", "running", "why")
+    __slots__ = ("bound", "fallen", "not_before", "running", "why")
 
     def __init__(self) -> None:
         self.bound = math.inf
         self.running = 0
         self.not_before = -math.inf
         self.why = ""  # what the provider said when it was last too much
-        self._fallen = 0  # how often the bound fell
+        self.fallen = 0  # how often the bound fell
 
     @property
     def full(self) -> bool:
@@ -36,7 +36,7 @@ class Pacing:
     def begin(self) -> int:
         """One more call runs; what to hand back when it ends."""
         self.running += 1
-        return self._fallen
+        return self.fallen
 
     def answered(self) -> None:
         """A call ended well."""
@@ -50,8 +50,8 @@ class Pacing:
 
     def failed(self, failure: TransientError, begun: int, now: float, wait_s: float) -> None:
         """A call failed; `begun` is what `begin` gave, `wait_s` what the server asks for, within bounds."""
-        if (failure.status in OVERLOADED or failure.wait_s is not None) and begun == self._fallen:
-            self._fallen += 1
+        if (failure.status in OVERLOADED or failure.wait_s is not None) and begun == self.fallen:
+            self.fallen += 1
             self.bound = max(1.0, min(self.bound, self.running) / 2)
             self.why = failure.message
         if failure.wait_s is not None:

@@ -50,7 +50,31 @@ class Upstream:
 
         Raises InfraError once no try is left, OutageError after an outage, Interrupted if the run is stopped meanwhile.
         """
-        call, injector = _Call(self.gate, self._random, context, events, waits), self._injector
+        gate = self.gate
+        if gate.careful or self._injector is not None:
+            return await self._ask_carefully(model, body, _Call(gate, self._random, context, events, waits))
+        began, pacing = gate.now(), gate.pacing
+        begun = pacing.fallen
+        pacing.running += 1
+        try:  # nearly every call: nothing is limited, and nothing goes wrong
+            answer = await self.provider.complete(model, body, context)
+        except TransientError as error:
+            call = _Call(gate, self._random, context, events, waits, began, begun)
+            call.failed(error)
+            await call.before_next(error)
+            return await self._ask_carefully(model, body, call)
+        except BaseException:
+            pacing.running -= 1
+            raise
+        if gate.careful or gate.breaker.failures:
+            _Call(gate, self._random, context, events, waits, began).answered()
+        else:
+            pacing.running -= 1
+            gate.breaker.known = True
+        return answer
+
+    async def _ask_carefully(self, model: str, body: JSONObject, call: _Call) -> JSONObject:
+        injector, context, events = self._injector, call.context, call.events
         if injector is not None:
             await self._disturb(injector, context, events)
         while True:
@@ -121,18 +145,25 @@ class Upstream:
 class _Call:
     """One call on its way: which try it is, and whether it is the one that finds out if an outage is over."""
 
-    __slots__ = ("_began", "_begun", "_events", "_gate", "_number", "_probe", "_random", "_waits", "context")
+    __slots__ = ("_began", "_begun", "_gate", "_number", "_probe", "_random", "_waits", "context", "events")
 
     def __init__(
-        self, gate: Gate, random: Callable[[], float], context: CallContext, events: Recorder, waits: Waits
+        self,
+        gate: Gate,
+        random: Callable[[], float],
+        context: CallContext,
+        events: Recorder,
+        waits: Waits,
+        began: float | None = None,
+        begun: int = 0,
     ) -> None:
         self.context = context
         self._gate = gate
         self._random = random
-        self._events = events
+        self.events = events
         self._waits = waits
-        self._began = gate.now()
-        self._begun = 0
+        self._began = gate.now() if began is None else began
+        self._begun = begun
         self._number = 1  # of the try, since the call was last held back
         self._probe = False
 
@@ -195,4 +226,4 @@ class _Call:
 
     def _record(self, event: str, message: str, wait_s: float, **more: str) -> None:
         role, call = self.context.role, self.context.call
-        self._events.record(event, role=role, call=call, message=message, wait_s=round(wait_s, 3), **more)
+        self.events.record(event, role=role, call=call, message=message, wait_s=round(wait_s, 3), **more)
