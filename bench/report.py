@@ -43,10 +43,12 @@ def main() -> None:
             out = subprocess.run([sys.executable, "-c", MEASURE, str(run)], check=True, capture_output=True, text=True)
             found = {**json.loads(out.stdout), "calibration": before}
             print(json.dumps({k: round(v, 3) for k, v in found.items()}), file=sys.stderr)
-            best = found if not best or found["load_s"] < best["load_s"] else best
-        print(f"report of {ARMS * TASKS * REPEATS:,} trials: {best['load_s']:.2f} s (asked for: < 3), "
-              f"{best['peak_mb']:.0f} MB (asked for: < 300), scorecard {best['scorecard_s']:.2f} s, "
-              f"{best['scorecard_mb']:.1f} MB; calibration {best['calibration']:.2f}")  # fmt: skip
+            best = found if not best or found["cpu_s"] < best["cpu_s"] else best
+        print(
+            f"report of {ARMS * TASKS * REPEATS:,} trials: {best['load_s']:.2f} s (asked for: < 3), processor "
+            f"{best['cpu_s']:.2f} s with imports and scorecard, {best['peak_mb']:.0f} MB (asked for: < 300), "
+            f"{best['scorecard_mb']:.1f} MB of scorecard; calibration {best['calibration']:.2f}"
+        )
 
 
 def calibrate() -> float:

@@ -83,7 +83,10 @@ def test_version(cli: Cli) -> None:
 def test_a_mistyped_verb(cli: Cli) -> None:
     called = cli("runn", "toy-echo")
     assert called.exit_code == 2
-    assert called.stderr == "error: unknown verb 'runn'; did you mean 'run'?\nhint: `evalcore --help` lists all verbs\n"
+    assert (
+        called.stderr
+        == "error: unknown verb 'runn'; did you mean 'run' or 'runs'?\nhint: `evalcore --help` lists all verbs\n"
+    )
 
 
 def test_a_benchmark_in_place_of_a_verb(cli: Cli) -> None:

@@ -40,6 +40,24 @@ def test_columns_are_aligned_and_the_last_is_wrapped() -> None:
     )
 
 
+def test_a_narrow_page_stacks_what_it_cannot_align(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = [("react × openai/gpt-5.2", "1,234,567", "$0.0123", "of 114 trials"), ("noop", "0", "", "0.0 %")]
+    text = output.table(rows, ("", "tokens", "cost", "done"), indent=2)
+    assert text == (
+        "  react × openai/gpt-5.2\n"
+        "    tokens: 1,234,567\n"
+        "    cost: $0.0123\n"
+        "    done: of 114 trials\n"
+        "  noop\n"
+        "    tokens: 0\n"
+        "    done: 0.0 %"
+    )
+    assert max(map(len, output.table([("a" * 90, "b", "c" * 50)]).splitlines())) <= 40
+    plain = output.table([("run", "made"), ("other", "then")], ("name", "when"))
+    assert plain == "name   when\nrun    made\nother  then"  # what fits is aligned as ever
+
+
 def test_no_rows_are_no_text() -> None:
     assert output.table([]) == ""
 

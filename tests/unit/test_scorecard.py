@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from typing import Any
 
 import jsonschema
@@ -129,6 +130,21 @@ def test_the_table_fits_its_width_and_says_what_matters(width: int) -> None:
     for words in ("61.1 %", "24.9–88.2 %", "18 of 18", "isolation none", "oracle (ceiling)", "How to read this"):
         assert words in squeezed, words
     assert "\x1b" not in text
+
+
+def test_a_narrow_page_keeps_every_number() -> None:
+    pairs = [
+        graded(
+            attempt(f"t{n}", k, arm, wall_s=0.5 + n, usage={"agent": Usage(3, 1_234_567 + n, 89, cost_usd=0.0123)}),
+            "pass",
+        )
+        for n in range(6)
+        for k in range(3)
+        for arm in (REACT, CONSTRAINED)
+    ]
+    whole = report(pairs, stamp([REACT, CONSTRAINED]))
+    wide, narrow = (re.findall(r"\$?[0-9][0-9,.]*", shown(whole, width)) for width in (200, 40))
+    assert set(wide) <= set(narrow) and "1,234,658" in narrow
 
 
 def test_pass_hat_k_is_shown_for_the_same_k_in_every_row() -> None:

@@ -435,6 +435,10 @@ def test_the_analysis_is_part_of_the_plan_and_of_its_digest() -> None:
             "weights = { succes = 1 }",
             ["$.analysis.weights.succes: no dimension of the composite (did you mean 'success'?)"],
         ),
+        (
+            'stopping = "pocock"\nlooks = [0.001, 1.0]',
+            ["$.analysis.looks: a look before 0.05 of the tasks can reject nothing"],
+        ),
         ("weights = { success = 0 }", ["$.analysis.weights: all weights are 0"]),
         ("weights = { cost = -1, time = 1 }", ["$.analysis.weights.cost: expected a number of at least 0, got -1.0"]),
         ("anchors = { cost = [1.0, 1.0] }", ["$.analysis.anchors.cost: expected [worst, best], two different numbers"]),

@@ -7,7 +7,7 @@ import math
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDEST: Final = 120  # columns that running text keeps to
+LEAST: Final = 12  # columns that the last one of a table needs
 
 
 def clean(text: str) -> str:
@@ -68,12 +69,14 @@ def width() -> int:
 
 
 def table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), indent: int = 0) -> str:
-    """Aligned columns; the last one is wrapped to the width of the page."""
+    """Aligned columns; the last one is wrapped to the width of the page. Where that is too narrow, rows are stacked."""
     shown = [[safe(cell) for cell in row] for row in ([head, *rows] if head else rows)]
     if not shown:
         return ""
     widths = [max(len(row[i]) for row in shown) for i in range(len(shown[0]) - 1)]
     margin = indent + sum(widths) + 2 * len(widths)
+    if width() - margin < LEAST:
+        return "\n".join(_stacked(shown, bool(head), indent))
     room = max(24, width() - margin)
     lines = []
     for row in shown:
@@ -82,6 +85,21 @@ def table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), indent: int =
         lines.append((start + wrapped[0]).rstrip())
         lines += [" " * margin + line for line in wrapped[1:]]
     return "\n".join(lines)
+
+
+def _stacked(rows: Sequence[Sequence[str]], headed: bool, indent: int) -> Iterator[str]:
+    """The first cell of a row, and a line for each of the others with the head of its column; all of them wrapped."""
+    titles = rows[0] if headed else [""] * len(rows[0])
+    for row in rows[1:] if headed else rows:
+        for place, cell in enumerate(row):
+            if not cell:
+                continue
+            title = f"{titles[place]}: " if titles[place] and place else ""
+            start = " " * (indent + 2 * (place > 0))
+            room = max(16, width() - len(start) - 2)
+            first, *rest = textwrap.wrap(f"{title}{cell}", room, break_on_hyphens=False) or [""]
+            yield f"{start}{first}"
+            yield from (f"{start}  {line}" for line in rest)
 
 
 def paragraph(text: str) -> str:

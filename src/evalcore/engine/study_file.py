@@ -27,6 +27,7 @@ from evalcore.values.study import Analysis, BenchmarkChoice, Contrast, RoleChoic
 from evalcore.values.task import LIMIT_NAMES, ROLES, Limits, Role
 
 TABLES: Final = ("study", "benchmarks", "limits", "roles", "arms", "sweep", "contrasts", "analysis", "faults")
+EARLIEST_LOOK: Final = 0.05  # before it a spending function leaves nothing to spend
 _RANGE: Final = re.compile(r"(\d{1,18})(?:(-)(\d{1,18})?)?", re.ASCII)
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HANDLE: Final = re.compile(r"[^\s@](?:[^\x00-\x1f\x7f@]*[^\s@])?")
@@ -392,6 +393,8 @@ def _analysis(raw: Mapping[str, object], faults: Faults) -> Analysis:
     planned = read.stopping in ("obrien-fleming", "pocock")
     if read.looks and not planned:
         faults.add(f"{where}.looks", f"looks are not planned with stopping = {literal(read.stopping)}")
+    if read.looks and 0.0 < read.looks[0] < EARLIEST_LOOK:
+        faults.add(f"{where}.looks", f"a look before {EARLIEST_LOOK:g} of the tasks can reject nothing")
     if read.looks and (not _increasing(read.looks) or len(read.looks) < 2 or read.looks[-1] != 1.0):
         faults.add(f"{where}.looks", "expected two or more shares of the tasks, increasing, the last one 1")
     for name, weight in read.weights.items():

@@ -49,7 +49,6 @@ class Outcome:
     conclusion: Conclusion
     gained: tuple[Flip, ...]  # A did better on them
     lost: tuple[Flip, ...]
-    deltas: tuple[Delta, ...]
     settle: Settle
     confirmatory: bool = False
     look: int | None = None
@@ -58,6 +57,11 @@ class Outcome:
     def measure(self) -> Measure:
         """What was compared."""
         return self.paired.measure
+
+    @property
+    def deltas(self) -> tuple[Delta, ...]:
+        """What else changed, as point values."""
+        return deltas(self.paired)
 
 
 @frozen
@@ -246,7 +250,7 @@ def outcome_of(
     width = wanted or (RESOLUTION if paired.measure.rate else None)
     return Outcome(
         benchmark.selector, paired, evidence.interval, evidence.test, p, rules.claims, rules.margin, within, conclusion,
-        gained, lost, deltas(paired),
+        gained, lost,
         settle(paired, width, benchmark, declared=wanted is not None, level=1.0 - rules.analysis.alpha),
         confirmatory=rules.declared and evidence.kept, look=evidence.look,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from evalcore.contracts import Metric
 from evalcore.report.detail import CurvePoint, Detail, TaskRow, TrialRow
@@ -55,6 +55,9 @@ class Graded:
     uses_model: bool
     unpriced_why: Mapping[Role, str]  # why a cost would be missing, by role
     seed: int
+    counted: list[tuple[TaskRow, list[TrialRow]]] = field(
+        init=False, repr=False
+    )  # tasks with a graded trial, and those
 
     @property
     def runs(self) -> int:
@@ -66,10 +69,19 @@ class Graded:
         """Solved trials."""
         return sum(task.solved for task in self.tasks.values())
 
+    @counted.default
+    def _counted(self) -> list[tuple[TaskRow, list[TrialRow]]]:
+        return [(row, row.results) for row in self.rows if row.task in self.tasks]
+
     @property
-    def counted(self) -> list[TaskRow]:
-        """The tasks with a graded trial."""
-        return [row for row in self.rows if row.task in self.tasks]
+    def counts(self) -> list[tuple[int, int]]:
+        """(graded, solved) of each of those."""
+        return [(len(results), sum(t.success for t in results)) for _, results in self.counted]
+
+    @property
+    def labels(self) -> list[str]:
+        """The cluster of each of those."""
+        return [row.cluster for row, _ in self.counted]
 
 
 def built_in(cell: Graded, detail: Detail) -> dict[str, MetricValue]:
@@ -101,7 +113,7 @@ def pass_at_1(cell: Graded) -> MetricValue:
 
 def harm_rate(cell: Graded) -> MetricValue:
     """The share of graded trials that did harm, of those judged."""
-    judged = {row.task: [t.harm for t in row.results if t.harm is not None] for row in cell.counted}
+    judged = {row.task: [t.harm for t in results if t.harm is not None] for row, results in cell.counted}
     counts = {task: (len(harms), sum(harms)) for task, harms in judged.items() if harms}
     if not counts:
         reason = "this benchmark does not judge harm" if cell.runs else NOTHING_GRADED
@@ -152,24 +164,28 @@ def _bounds(cell: Graded) -> tuple[float, float] | None:
 
 def curve(cell: Graded) -> tuple[CurvePoint, ...]:
     """pass^k and pass@k for every k that all tasks allow."""
-    counts = [row.counts for row in cell.counted]
+    counts, labels = cell.counts, cell.labels
     if not counts:
         return ()
+    runs = cell.runs
+
+    def at(kind: Kind, k: int) -> MetricValue:
+        return _reliable(counts, labels, runs, kind, k)
+
     return tuple(
-        CurvePoint(k, _reliable(cell, "pass^k", k), _reliable(cell, "pass@k", k), independent_floor(counts, k))
+        CurvePoint(k, at("pass^k", k), at("pass@k", k), independent_floor(counts, k))
         for k in range(1, min(n for n, _ in counts) + 1)
     )
 
 
-def _reliable(cell: Graded, kind: Kind, k: int) -> MetricValue:
-    rows = cell.counted
-    found = reliability(kind, [row.counts for row in rows], k, [row.cluster for row in rows])
+def _reliable(counts: Sequence[tuple[int, int]], labels: Sequence[str], runs: int, kind: Kind, k: int) -> MetricValue:
+    found = reliability(kind, counts, k, labels)
     chance, formula = {
         "pass^k": (f"all of {k}", "C(c,k)/C(n,k)"),
         "pass@k": (f"at least one of {k}", "1 - C(n-c,k)/C(n,k)"),
     }[kind]
     method = f"mean over tasks of the chance that {chance} of its graded trials are solved, {formula}"
-    return _with_interval(found.interval, method, cell.runs)
+    return _with_interval(found.interval, method, runs)
 
 
 def pass_hat(cell: Graded, detail: Detail) -> dict[str, MetricValue]:
@@ -191,8 +207,8 @@ def flaky(cell: Graded) -> MetricValue:
     rows = cell.counted
     if not rows:
         return _missing(method, "", NOTHING_GRADED)
-    found = flakiness([[t.outcome for t in row.results] for row in rows], [row.cluster for row in rows])
-    value = _with_interval(found.interval, method, sum(len(row.results) for row in rows if len(row.results) > 1))
+    found = flakiness([[t.outcome for t in results] for _, results in rows], cell.labels)
+    value = _with_interval(found.interval, method, sum(len(results) for _, results in rows if len(results) > 1))
     if found.left_out and found.tasks:
         return _also(value, f"{found.left_out} of {len(rows)} tasks have one graded trial and are left out")
     return value
@@ -200,7 +216,7 @@ def flaky(cell: Graded) -> MetricValue:
 
 def unstable_share(cell: Graded) -> Unstable | None:
     """The share of tasks with more than one outcome, where all have as many graded trials, two or more."""
-    outcomes = [[t.outcome for t in row.results] for row in cell.counted]
+    outcomes = [[t.outcome for t in results] for _, results in cell.counted]
     lengths = {len(runs) for runs in outcomes}
     return unstable(outcomes) if len(lengths) == 1 and min(lengths) >= 2 else None
 
@@ -222,16 +238,19 @@ def tokens(cell: Graded) -> MetricValue:
 def _mean(cell: Graded, of: Callable[[TrialRow], float | None], what: str, unit: str) -> MetricValue:
     """A mean over tasks of task means over executed trials; not known where it is not for any of them."""
     method = MEAN.format(what)
-    read = {row: [of(trial) for trial in row.executed] for row in cell.rows}
-    runs = sum(map(len, read.values()))
+    means, clusters, runs, unknown = list[float](), list[str](), 0, 0
+    for row in cell.rows:
+        read = [of(trial) for trial in row.trials if trial.executed]
+        known = [value for value in read if value is not None]
+        runs, unknown = runs + len(read), unknown + len(read) - len(known)
+        if known:
+            means.append(math.fsum(known) / len(known))
+            clusters.append(row.cluster)
     if not runs:
         return _missing(method, unit, NOTHING_RAN)
-    unknown = sum(value is None for values in read.values() for value in values)
     if unknown:
         return _missing(method, unit, f"{what} is not known in {unknown} of {runs} trials", runs)
-    means = {row: [v for v in values if v is not None] for row, values in read.items() if values}
-    values = [math.fsum(x) / len(x) for x in means.values()]
-    interval = mean_interval(values, [row.cluster for row in means], seed=cell.seed)
+    interval = mean_interval(means, clusters, seed=cell.seed)
     return _with_interval(interval, method, runs, unit=unit, validated="")
 
 
@@ -270,11 +289,9 @@ def tool_error_rate(cell: Graded) -> MetricValue:
     spent = cell.executed
     if not spent.tool_calls:
         return _missing(method, "", "no tool was called" if spent.trials else NOTHING_RAN)
-    pairs = {
-        row: (float(sum(t.tool_errors for t in row.executed)), float(sum(t.tool_calls for t in row.executed)))
-        for row in cell.rows
-    }
-    interval = _ratio(list(pairs.values()), [row.cluster for row in pairs], (0.0, 1.0))
+    ran = [row.executed for row in cell.rows]
+    pairs = [(float(sum(t.tool_errors for t in some)), float(sum(t.tool_calls for t in some))) for some in ran]
+    interval = _ratio(pairs, [row.cluster for row in cell.rows], (0.0, 1.0))
     return _with_interval(interval, method, spent.trials, validated="")
 
 
@@ -312,16 +329,15 @@ def cost_per_solve(cell: Graded) -> MetricValue:
     agent = cell.settled.usage(cell.unpriced_why)["agent"]
     if agent.reason:
         return _missing(method, "USD", agent.reason)
-    rows = cell.counted
-    clusters = [row.cluster for row in rows]
+    clusters = cell.labels
     if not cell.solved:
         told = f"spent ${agent.known_usd:.4g}, solved 0"
         if groups := agent.known_usd and len(set(clusters)):
             least = costs.least_cost_per_solve(agent.known_usd, int(groups), max(1, cell.runs // int(groups)))
             told += f": a solve costs at least ${least:.2g} (95 % one-sided)"
         return _missing(method, "USD", told, cell.runs)
-    spent = [math.fsum(t.cost_usd or 0.0 for t in row.results) for row in rows]
-    interval = costs.cost_per_solve(spent, [float(row.counts[1]) for row in rows], clusters)
+    spent = [math.fsum(t.cost_usd or 0.0 for t in results) for _, results in cell.counted]
+    interval = costs.cost_per_solve(spent, [float(solved) for _, solved in cell.counts], clusters)
     return _with_interval(interval, method, cell.runs, unit="USD")
 
 

@@ -71,7 +71,7 @@ class RoleSum:
         self.cache_write += usage.cache_write
         self.reasoning += usage.reasoning
         self.unreported += usage.unreported
-        if usage.cost_usd is not None and math.isfinite(usage.cost_usd):
+        if usage.cost_usd is not None and math.isfinite(usage.cost_usd) and usage.cost_usd >= 0:
             self.costs.append(usage.cost_usd)
 
     def copy(self) -> RoleSum:
