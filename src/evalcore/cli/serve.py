@@ -192,6 +192,7 @@ class _Screen:
         if job.model is not None and job.model.url:
             self._say(f"\nmodel    {job.model.url}\n\nan agent that takes its model from the environment:")
             self._say(f"  export OPENAI_BASE_URL={job.model.url} OPENAI_API_KEY=unused")
+            self._say(f"  export ANTHROPIC_BASE_URL={job.model.url.removesuffix('/v1')} ANTHROPIC_API_KEY=unused")
         self._say("\nwhen it is over, with your answer, if the task wants one:")
         self._say(f"  curl -X POST --data-binary 'ANSWER' {done_url}")
         self._say("or Ctrl-C here: no answer. What the tools were asked is recorded either way.")
