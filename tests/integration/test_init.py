@@ -37,6 +37,23 @@ def test_what_it_writes_runs_at_once(tmp_path: Path) -> None:
     assert {c["exits"]["completed"] for c in cells.values()} == {6}
 
 
+def test_its_servers_are_one_more_arm_once_the_comments_are_taken_away(tmp_path: Path) -> None:
+    assert evalcore(tmp_path, "init").returncode == 0
+    study = tmp_path / "study.toml"
+    text = study.read_text()
+    for line in ("[arms.with_servers]", 'mcp_servers = ".mcp.json"', 'sandbox = "none"'):
+        assert f"# {line}" in text
+        text = text.replace(f"# {line}", line)
+    study.write_text(text.replace('# extends = "real"', 'extends = "agent"'))
+    done = evalcore(tmp_path, "run", "study.toml", "--name", "r", "--yes", "--json")
+    assert done.returncode == 0, done.stderr
+    cells = {cell["arm"]["handle"]: cell for cell in json.loads(done.stdout)["scorecard"]["cells"]}
+    assert (cells["with_servers"]["outcomes"]["pass"], cells["with_servers"]["voids"]) == (4, 0)
+    arm = cells["with_servers"]["arm"]["digest"][:12]
+    trial = evalcore(tmp_path, "trace", "r", f"capital/{arm}/1", "--json")
+    assert '"env.server"' in trial.stdout, trial.stdout  # the server of .mcp.json answered
+
+
 def test_its_ci_job_runs_from_the_top_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     assert "move .github there" in evalcore(tmp_path, "init", "evals").stdout

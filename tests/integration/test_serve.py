@@ -147,6 +147,7 @@ def test_a_model_is_served_too_and_what_it_says_is_in_the_trace(tmp_path: Path) 
     with serving(tmp_path, "--model", "scripted/play.toml", until="What will the weather be") as served:
         url = served.url(MODEL_URL)
         assert f"export OPENAI_BASE_URL={url} OPENAI_API_KEY=unused" in served.said
+        assert f"export ANTHROPIC_BASE_URL={url.removesuffix('/v1')} ANTHROPIC_API_KEY=unused" in served.said
         body = {"model": "any", "messages": [{"role": "user", "content": "What now?"}]}
         with httpx2.Client(trust_env=False) as http:
             said = http.post(f"{url}/chat/completions", json=body).json()

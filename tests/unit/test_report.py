@@ -69,6 +69,12 @@ def test_tasks_that_share_a_cluster_widen_the_interval() -> None:
     assert (solved.low, solved.high) == (pytest.approx(centre - half), pytest.approx(centre + half))
 
 
+def test_what_a_model_is_stands_beside_its_numbers() -> None:
+    small = evolve(REACT, model_note="a demonstration model")
+    assert "a demonstration model" in cell(trials(F1), stamp(arms=[small])).notes
+    assert "a demonstration model" in flat(shown(report(trials(F1), stamp(arms=[small]))))
+
+
 def test_an_oracle_that_does_not_apply_has_no_cell_and_a_note_says_why() -> None:
     run = stamp(arms=[REACT, ORACLE], benchmarks=[evolve(BFCL, oracle_note="its tasks have no gold")])
     whole = report(trials(F1), run)

@@ -252,7 +252,10 @@ def explain_controls(selectors: Sequence[str], session: Session, beside: Unasked
         "They show that the rig is sound, from the tools to the grader; they are no score of any agent."
     )
     if beside.ready is not None:
-        text += f" Beside them runs {beside.ready.unasked}, {beside.ready.note} ({BOX}=0 leaves it out)."
+        text += (
+            f" Beside them runs {beside.ready.unasked}, {beside.ready.note}. Each task takes it seconds: `--limit 25` "
+            f"shortens the run, {BOX}=0 leaves it out."
+        )
     lines = [paragraph(text), f"To measure one: evalcore run {' '.join(selectors)} --model PROVIDER/NAME"]
     if beside.absent is not None:
         lines.append(f"`evalcore setup {beside.absent.unasked}` adds {beside.absent.note}")

@@ -33,6 +33,7 @@ from evalcore.engine.store import read_gradings, read_stamp
 from evalcore.errors import ConfigError
 from evalcore.plugins import PluginRef
 from evalcore.report.words import plural
+from evalcore.values.descriptors import GroupInfo
 from evalcore.values.study import Study
 from evalcore.values.task import Message
 
@@ -104,7 +105,10 @@ def _study(session: Session, for_s: float, given: dict[str, Any]) -> Study:
         raise ConfigError(
             f"{given['selector']} is a study", hint="name a benchmark of it: `evalcore serve BENCHMARK --task ID`"
         )
-    find_benchmark(session.registry(), given["selector"])  # a group has no task of that name
+    group = session.registry().all(GroupInfo).get(given["selector"])
+    if group is not None:
+        raise ConfigError(f"{group.name} is a group", hint=f"name one of its members: {', '.join(group.members)}")
+    find_benchmark(session.registry(), given["selector"])
     flags = StudyFlags(
         selectors=(given["selector"],),
         models=(given["model"],) if given["model"] else (),
@@ -188,6 +192,7 @@ class _Screen:
         if job.model is not None and job.model.url:
             self._say(f"\nmodel    {job.model.url}\n\nan agent that takes its model from the environment:")
             self._say(f"  export OPENAI_BASE_URL={job.model.url} OPENAI_API_KEY=unused")
+            self._say(f"  export ANTHROPIC_BASE_URL={job.model.url.removesuffix('/v1')} ANTHROPIC_API_KEY=unused")
         self._say("\nwhen it is over, with your answer, if the task wants one:")
         self._say(f"  curl -X POST --data-binary 'ANSWER' {done_url}")
         self._say("or Ctrl-C here: no answer. What the tools were asked is recorded either way.")
