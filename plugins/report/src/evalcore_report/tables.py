@@ -68,7 +68,11 @@ def numbers(h: Html, named: Sequence[Named], identity: str) -> Markup:
     caption = h(
         "caption", "Every number with its interval; a dash is a number that is not known, and its reason shows on it."
     )
-    return _scroll(h, h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity), "numbers")
+    return _scroll(
+        h,
+        h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity),
+        f"numbers of {named[0].cell.benchmark.selector}",
+    )
 
 
 def _others(named: Sequence[Named]) -> list[Column]:
@@ -156,7 +160,9 @@ def composite(h: Html, score: Composite, identity: str) -> Markup | None:
     caption = h("caption", f"Each dimension scaled from 0 to 1 by fixed anchors. Weights ({whose}): {weights}.")
     table = h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity)
     title = h("h3", "One score from several measures")
-    return h.join([title, h("p", sentence(score.sentence), class_="quiet"), _scroll(h, table, "composite")])
+    return h.join(
+        [title, h("p", sentence(score.sentence), class_="quiet"), _scroll(h, table, f"composite of {score.benchmark}")]
+    )
 
 
 def _number(h: Html, value: float | None, form: str, reason: str | None) -> Markup:
@@ -192,7 +198,9 @@ def tasks(h: Html, named: Sequence[Named], link: Link, identity: str) -> Markup 
     caption = h("caption", "Solved tries of those that count, by task. A link shows what happened in a trial.")
     table = h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity)
     present = {kind for found in by_task.values() for kind in _kinds(found, len(named))}
-    return h.join([_controls(h, identity, present), _scroll(h, table, "tasks", tall=True)])
+    return h.join(
+        [_controls(h, identity, present), _scroll(h, table, f"tasks of {named[0].cell.benchmark.selector}", tall=True)]
+    )
 
 
 def _controls(h: Html, identity: str, present: set[str]) -> Markup:
