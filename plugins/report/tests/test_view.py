@@ -156,7 +156,7 @@ def test_two_tries_side_by_side(window: Browser, view: View) -> None:
 def test_transcripts_are_searched_as_text(window: Browser, tmp_path: Path) -> None:
     arm, bench = runs.agent("a"), runs.benchmark("sums", 3)
     said = ["nothing", 'a <b>"Quoted"</b> Ünïcode word', "nothing either"]
-    pairs = [runs.trial("sums", f"t{i}", arm, 0, "pass", said=text) for i, text in enumerate(said)]
+    pairs = [runs.trial("sums", f"t{i}", arm, 1, "pass", said=text) for i, text in enumerate(said)]
     runs.write(tmp_path / "run", runs.stamp([arm], [bench], 1, "run"), pairs)
     for view in serve(tmp_path):
         for wanted in ('<B>"quoted"', "Ünïcode", "t1"):
@@ -203,7 +203,7 @@ def test_hostile_texts_are_texts_here_too(window: Browser, tmp_path: Path) -> No
 def test_a_running_study_brings_its_page_up_to_date(window: Browser, tmp_path: Path) -> None:
     arm, bench = runs.agent("a"), runs.benchmark("sums", 4)
     run = runs.stamp([arm], [bench], 1, "run")
-    trials = [runs.trial("sums", f"t{i}", arm, 0, "pass") for i in range(4)]
+    trials = [runs.trial("sums", f"t{i}", arm, 1, "pass") for i in range(4)]
     path = runs.write(tmp_path / "run", run, trials[:2])
     for view in serve(tmp_path):
         window.open(view.url + "run/run")

@@ -126,7 +126,7 @@ def _item(
     chips = [h("span", word, class_="chip")]
     if KINDS[kind] != word:
         chips.append(h("span", KINDS[kind], class_="chip"))
-    title = f"{key.task} · {labels.get(key.arm, key.arm[:12])} · try {key.repeat + 1}"
+    title = f"{key.task} · {labels.get(key.arm, key.arm[:12])} · try {key.repeat}"
     content = transcript(h, trial, reader, by_benchmark.get(key.benchmark, NOTHING), CAPS)
     return h("details", h("summary", title, chips), content, id=anchor)
 

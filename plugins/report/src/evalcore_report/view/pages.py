@@ -17,6 +17,7 @@ from evalcore.report.model import Report
 from evalcore.report.words import plural, seconds
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.redaction import NOTHING
+from evalcore.values.stamp import ArmStamp
 from evalcore_report.document import document
 from evalcore_report.markup import Child, Html, Markup
 from evalcore_report.page import Shown, page
@@ -29,6 +30,7 @@ from evalcore_report.view.search import Found, search
 Query: TypeAlias = Mapping[str, str]
 
 PER_PAGE: Final = 200
+LONG_NAME: Final = 40
 CAPS: Final = Caps(text=100_000, trial=4_000_000)
 H: Final = Html()
 
@@ -108,7 +110,7 @@ class Pages:
             H("td", stamp.created[:16].replace("T", " "), H("small", f"last written {changed}")),
             progress,
             H("td", _some([b.selector for b in stamp.benchmarks])),
-            H("td", _some([a.arm.label for a in stamp.arms if not a.control] or [a.arm.label for a in stamp.arms])),
+            H("td", _some([_arm_name(a) for a in stamp.arms if not a.control] or [_arm_name(a) for a in stamp.arms])),
             H("td", stamp.isolation),
         )
 
@@ -160,7 +162,7 @@ class Pages:
         return self._page(f"trials of {run.name}", H("main", parts, id="main", tabindex=-1), run=run)
 
     def _form(self, run: Run, query: Query) -> Markup:
-        arms = {a.arm.digest: a.arm.label for a in run.stamp.arms}
+        arms = {a.arm.digest: _arm_name(a) for a in run.stamp.arms}
         fields = [
             H("label", "Text in transcripts ", H("input", type="search", name="q", value=query.get("q", ""))),
             H("label", "Task (* is any text) ", H("input", type="search", name="task", value=query.get("task", ""))),
@@ -246,7 +248,7 @@ class Pages:
             content = transcript(H, trial, read_trace(store, trial), NOTHING, CAPS)
         finally:
             store.close()
-        about = f"{self._arm(run, trial)} · {key.benchmark} · try {key.repeat + 1}, attempt {trial.attempt.number}"
+        about = f"{self._arm(run, trial)} · {key.benchmark} · try {key.repeat}, attempt {trial.attempt.number}"
         word = WORDS.get(trial.outcome, trial.outcome)
         return [H(heading, f"{key.task}: {word}"), H("p", about, class_="quiet"), content]
 
@@ -261,17 +263,21 @@ class Pages:
 
     def _link(self, run: Run, trial: Trial) -> Markup:
         key = trial.attempt.key
-        return H("a", f"{key.task}, try {key.repeat + 1}", href=self._run_url(run, "trial", id=trial.attempt.id))
+        return H("a", f"{key.task}, try {key.repeat}", href=self._run_url(run, "trial", id=trial.attempt.id))
 
     def _arm(self, run: Run, trial: Trial) -> str:
-        return next(
-            (a.arm.label for a in run.stamp.arms if a.arm.digest == trial.attempt.key.arm), trial.attempt.key.arm[:12]
-        )
+        digest = trial.attempt.key.arm
+        return next((_arm_name(a) for a in run.stamp.arms if a.arm.digest == digest), digest[:12])
 
     def _page(self, title: str, main: Markup, *, run: Run | None = None, live: str | None = "") -> bytes:
         theme = H("button", "Colours: auto", type="button", id="theme", hidden=True)
         head = H("header", H("strong", "evalcore"), self._nav(run), H("span", class_="spacer"), theme, class_="top")
         return document(H, title, head, main, live=live)
+
+
+def _arm_name(stamp: ArmStamp) -> str:
+    """An arm by its label, or by its handle where the label is long."""
+    return stamp.arm.label if len(stamp.arm.label) <= LONG_NAME or not stamp.arm.handle else stamp.arm.handle
 
 
 def _html(content: bytes) -> tuple[str, bytes]:
