@@ -18,6 +18,7 @@ from evalcore.values.trace import TraceReader
 from evalcore_report.markup import Html, Markup
 from evalcore_report.page import Shown, page
 from evalcore_report.picks import KINDS, picks
+from evalcore_report.tables import Links
 from evalcore_report.transcript import Caps, transcript
 from evalcore_report.trials import WORDS, Trial, read_trials
 
@@ -65,7 +66,7 @@ def encode(run: Path, report: Report, rules: RedactionRules | None) -> bytes:
     anchors = {attempt: f"t{number}" for number, attempt in enumerate(chosen)}
     content, kept = _transcripts(h, run, report, chosen, anchors, by_benchmark)
     links = {attempt: f"#{anchors[attempt]}" for attempt in kept}
-    return page(h, report, Shown(links.get, content, withheld=withheld(by_benchmark, rules)))
+    return page(h, report, Shown(Links(links.get), content, withheld=withheld(by_benchmark, rules)))
 
 
 def redactions(report: Report, rules: RedactionRules | None) -> dict[str, Redaction]:
