@@ -163,7 +163,7 @@ def sample(
     hardness = [dice.random() for _ in range(tasks)]
     for i, arm in enumerate(measured):
         for t in range(tasks):
-            for repeat in range(repeats):
+            for repeat in range(1, repeats + 1):
                 solved = dice.random() < min(0.97, max(0.03, 1.25 - hardness[t] - 0.12 * (arms - i)))
                 outcome: Outcome | None = None if dice.random() < 0.01 else "pass" if solved else "fail"
                 more: dict[str, Any] = {
@@ -176,7 +176,7 @@ def sample(
     for arm in run.arms:
         if arm.control:
             won: Outcome = "pass" if arm.arm.harness == "oracle" else "fail"
-            pairs += [trial("sums", f"sum-{t:03d}", arm, r, won) for t in range(tasks) for r in range(repeats)]
+            pairs += [trial("sums", f"sum-{t:03d}", arm, r, won) for t in range(tasks) for r in range(1, repeats + 1)]
     dice.shuffle(pairs)
     return write(path, run, pairs)
 
@@ -188,7 +188,7 @@ def hostile(path: Path) -> Path:
     run = stamp([arm, agent("other")], [bench], 1, path.name)
     evil = dict.fromkeys(("said", "question", "tool", "result", "answer"), HOSTILE)
     pairs = [
-        trial("sums", f"{HOSTILE}{n}", a, 0, "fail" if n else "pass", **evil)  # type: ignore[arg-type]
+        trial("sums", f"{HOSTILE}{n}", a, 1, "fail" if n else "pass", **evil)  # type: ignore[arg-type]
         for a in run.arms
         for n in range(2)
     ]

@@ -61,7 +61,7 @@ def test_rules_come_from_a_file_and_are_read_strictly(folder: Path) -> None:
 
 def test_a_trace_is_shown_by_the_same_rules(folder: Path) -> None:
     (folder / "rules.toml").write_text('withhold = ["answers"]\n')
-    words = ("trace", "sample", "sum-003/model-a/0")
+    words = ("trace", "sample", "sum-003/model-a/1")
     plain = evalcore(*words, folder=folder).stdout
     public = evalcore(*words, "--public", "--redact", "rules.toml", folder=folder).stdout
     assert "The answer is 4." in plain and "I will look it up." in plain

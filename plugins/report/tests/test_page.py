@@ -110,7 +110,7 @@ def test_a_task_s_cell_says_how_many_of_its_tries_were_solved(window: Browser, p
 def test_only_controls_are_no_measurement(tmp_path: Path) -> None:
     oracle, bench = runs.control("oracle"), runs.benchmark("sums", 1)
     run = runs.write(
-        tmp_path / "run", runs.stamp([oracle], [bench], 1, "run"), [runs.trial("sums", "a", oracle, 0, "pass")]
+        tmp_path / "run", runs.stamp([oracle], [bench], 1, "run"), [runs.trial("sums", "a", oracle, 1, "pass")]
     )
     text = encode(run, load_report(run), None).decode()
     assert "<h1>No agent was measured: only the controls ran.</h1>" in text
@@ -274,7 +274,7 @@ def test_a_screen_reader_finds_its_way(page: Path) -> None:
 def test_a_public_copy_leaves_out_what_the_dataset_s_terms_forbid(tmp_path: Path) -> None:
     closed = Dataset("GUARDED", "v1", "2026-03-01", "own terms", "made up", withhold=("questions", "answers"))
     arm, bench = runs.agent("a"), runs.benchmark("sums", 1, dataset=closed)
-    one = runs.trial("sums", "t", arm, 0, "fail", question="QUESTION", said="SAID", result="RESULT", answer="ANSWER")
+    one = runs.trial("sums", "t", arm, 1, "fail", question="QUESTION", said="SAID", result="RESULT", answer="ANSWER")
     run = runs.write(tmp_path / "run", runs.stamp([arm], [bench], 1, "run"), [one])
     private = write(run, tmp_path / "private").read_text("utf-8")
     public = write(run, tmp_path / "public", public=True).read_text("utf-8")

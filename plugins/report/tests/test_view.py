@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from attrs import frozen
 
+from evalcore_report.view import pages
 from evalcore_report.view.server import ViewServer
 from plugins.report.tests import runs
 from plugins.report.tests.browser import Browser
@@ -156,7 +157,7 @@ def test_two_tries_side_by_side(window: Browser, view: View) -> None:
 def test_transcripts_are_searched_as_text(window: Browser, tmp_path: Path) -> None:
     arm, bench = runs.agent("a"), runs.benchmark("sums", 3)
     said = ["nothing", 'a <b>"Quoted"</b> Ünïcode word', "nothing either"]
-    pairs = [runs.trial("sums", f"t{i}", arm, 0, "pass", said=text) for i, text in enumerate(said)]
+    pairs = [runs.trial("sums", f"t{i}", arm, 1, "pass", said=text) for i, text in enumerate(said)]
     runs.write(tmp_path / "run", runs.stamp([arm], [bench], 1, "run"), pairs)
     for view in serve(tmp_path):
         for wanted in ('<B>"quoted"', "Ünïcode", "t1"):
@@ -176,6 +177,50 @@ def test_filters_hold_together(view: View) -> None:
     some = get(view, "run/sample/trials?outcome=fail&task=sum-00*").text
     assert "sum-00" in some and "sum-01" not in some.split("<tbody>")[1]
     assert ">passed<" not in some.split("<tbody>")[1]
+
+
+def test_a_whole_name_means_that_task_alone(tmp_path: Path) -> None:
+    arm, bench = runs.agent("a"), runs.benchmark("sums", 2)
+    pairs = [runs.trial("sums", task, arm, 1, "pass") for task in ("t1", "t10")]
+    runs.write(tmp_path / "run", runs.stamp([arm], [bench], 1, "run"), pairs)
+    for view in serve(tmp_path):
+        listed = {text: get(view, f"run/run/trials?task={text}").text.count(">t1") for text in ("t1", "t", "t1*")}
+        assert listed == {"t1": 1, "t": 2, "t1*": 2}
+
+
+def test_the_page_of_a_large_run_leads_to_its_trials_by_task_and_arm(
+    window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "MOST_LINKS", 10)
+    runs.sample(tmp_path / "run", tasks=4)
+    for view in serve(tmp_path):
+        window.open(view.url + "run/run")
+        window.until("return document.querySelector('#tasks-0 td a')")
+        assert window.js("return document.querySelectorAll('#tasks-0 td a').length") == 16
+        window.js("document.querySelector('#tasks-0 td a').click()")
+        window.until("return document.querySelector('#trials-table')")
+        rows = window.js("return [...document.querySelectorAll('#trials-table tbody tr')].map((r) => r.innerText)")
+        assert len(rows) == 3 and all("sum-000" in row and "model-a" in row for row in rows)
+
+
+def test_a_page_that_takes_long_says_so_and_comes_by_itself(
+    window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = threading.Event()
+    made = pages.Pages._report
+
+    def slow(self: pages.Pages, run: Any, report: Any) -> bytes:
+        ready.wait(60)
+        return made(self, run, report)
+
+    monkeypatch.setattr(pages.Pages, "_report", slow)
+    runs.sample(tmp_path / "run", tasks=2)
+    for view in serve(tmp_path):
+        window.open(view.url + "run/run")
+        assert window.js("return document.querySelector('h1').textContent") == "Reading 24 attempts …"
+        ready.set()
+        window.until("return document.querySelector('#verdict')")
+        assert window.complaints() == []
 
 
 def test_hostile_texts_are_texts_here_too(window: Browser, tmp_path: Path) -> None:
@@ -203,10 +248,11 @@ def test_hostile_texts_are_texts_here_too(window: Browser, tmp_path: Path) -> No
 def test_a_running_study_brings_its_page_up_to_date(window: Browser, tmp_path: Path) -> None:
     arm, bench = runs.agent("a"), runs.benchmark("sums", 4)
     run = runs.stamp([arm], [bench], 1, "run")
-    trials = [runs.trial("sums", f"t{i}", arm, 0, "pass") for i in range(4)]
+    trials = [runs.trial("sums", f"t{i}", arm, 1, "pass") for i in range(4)]
     path = runs.write(tmp_path / "run", run, trials[:2])
     for view in serve(tmp_path):
         window.open(view.url + "run/run")
+        window.until("return document.querySelector('#verdict')")  # a page that is being made waits, and then comes
         assert "2 of 4 planned trials" in window.js("return document.querySelector('#verdict').innerText")
         window.until("return document.documentElement.dataset.connected === 'yes'")
         window.js("window.untouched = true")

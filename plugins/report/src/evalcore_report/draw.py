@@ -7,7 +7,9 @@ script, and every text in it was escaped by Vega.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from evalcore.values.json import JSONObject
@@ -40,6 +42,19 @@ CONFIG: Final[Mapping[str, Any]] = {
     },
     "bar": {"cornerRadius": 2},
 }  # fmt: skip
+
+
+_importing: Final = threading.Lock()
+
+
+def import_once() -> None:
+    """Import what draws, one thread at a time.
+
+    Vega-Altair looks into NumPy if anybody has imported it, and breaks on one that another thread is just importing.
+    """
+    with _importing:
+        for name in ("numpy", "altair", "vl_convert"):
+            import_module(name)
 
 
 def series(index: int) -> str:

@@ -10,7 +10,7 @@ from evalcore.report.words import plural
 from evalcore_report.charts import Named
 from evalcore_report.draw import SERIES
 from evalcore_report.markup import Html, Markup
-from evalcore_report.words import listed, name_of, shown, whole_percent, whole_range, worlds
+from evalcore_report.words import listed, name_of, sentence, shown, whole_percent, whole_range, worlds
 
 # ── sentences ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -127,12 +127,33 @@ def _contrast(c: ContrastResult, others: int) -> tuple[str, list[str]]:
         "inconclusive": f"These trials cannot say whether {a} or {b} is better on {c.benchmark}{rates}.",
         "refused": f"{a} and {b} cannot be compared on {c.benchmark}.",
     }
-    leads = [c.sentence] if c.sentence else [c.reason]
+    leads = [_gap(c)]
     if c.settle and c.verdict in ("inconclusive", "candidate"):
         leads.append(c.settle)
     if others > 0:
         leads.append(f"{plural(others, 'further comparison')} below.")
     return sentences.get(c.verdict, c.sentence), leads
+
+
+def _gap(c: ContrastResult) -> str:
+    """How large the difference is, and what may be made of it, without a word of statistics."""
+    if c.verdict == "refused" or c.effect is None:
+        return sentence(c.reason)
+    seen = f"The gap seen is {_points(c.effect)} points"
+    if c.low is None or c.high is None:
+        return f"{seen}."
+    fits = f"{seen}, and everything from {_points(c.low)} to {_points(c.high)} fits the trials"
+    meaning = {
+        "better": "no difference does not. The comparison was declared before the first trial.",
+        "worse": "no difference does not. The comparison was declared before the first trial.",
+        "inconclusive": "so it could be real, and it could be none.",
+        "candidate": "but it was not declared before the first trial: test it in a study of its own.",
+    }
+    return f"{fits}: {meaning[c.verdict]}" if c.verdict in meaning else f"{fits}."
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.0f}".replace("-", "\N{MINUS SIGN}")
 
 
 # ── a bar for each arm ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 _VOID: Final = frozenset({"meta", "input", "br", "hr", "link"})
 _PICTURES: Final = 0x2400  # the Unicode block that pictures each C0 control
-_PLAIN: Final = frozenset("\n\t")
+_PLAIN: Final = frozenset("\n\t\N{NO-BREAK SPACE}")
 _READ: Final = frozenset({"title", "aria_label"})  # attributes that people read: cleaned as text is
 
 

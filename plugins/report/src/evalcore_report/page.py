@@ -13,7 +13,7 @@ from evalcore_report import figures, hero, tables
 from evalcore_report.charts import Named
 from evalcore_report.document import document
 from evalcore_report.markup import Child, Html, Markup
-from evalcore_report.tables import Link
+from evalcore_report.tables import Links
 from evalcore_report.words import sentence, short_names, size, whole_percent
 
 READING = (
@@ -29,7 +29,7 @@ READING = (
 class Shown:
     """What surrounds the report on its page: links to trials, the transcripts of a file, the live view's own parts."""
 
-    link: Link
+    links: Links
     transcripts: Markup | None = None
     nav: Child = None
     live: str | None = None
@@ -72,7 +72,7 @@ def _sections(h: Html, report: Report, shown: Shown) -> Iterator[tuple[str, str,
         yield (
             f"b{number}",
             selector,
-            _benchmark(h, report, selector, named, shown.link, number, alone=len(selectors) == 1),
+            _benchmark(h, report, selector, named, shown.links, number, alone=len(selectors) == 1),
         )
     if report.groups:
         yield "groups", "Groups", _groups(h, report)
@@ -145,7 +145,7 @@ def _overview_cell(h: Html, found: Sequence[Named]) -> Markup:
 
 
 def _benchmark(
-    h: Html, report: Report, selector: str, named: Sequence[Named], link: Link, number: int, *, alone: bool
+    h: Html, report: Report, selector: str, named: Sequence[Named], links: Links, number: int, *, alone: bool
 ) -> Markup:
     """Everything about one benchmark."""
     cells = [n.cell for n in named]
@@ -164,7 +164,7 @@ def _benchmark(
     score = next((c for c in report.composites if c.benchmark == selector), None)
     if score is not None:
         parts.append(tables.composite(h, score, f"composite-{number}"))
-    found = tables.tasks(h, named, link, f"tasks-{number}")
+    found = tables.tasks(h, named, links, f"tasks-{number}")
     if found is not None:
         parts += [h("h3", "Task by task"), found]
     notes = [*(note.text for note in report.notes if note.benchmark == selector), *_cell_notes(named)]

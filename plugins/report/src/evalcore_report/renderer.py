@@ -18,6 +18,7 @@ from evalcore.values.trace import TraceReader
 from evalcore_report.markup import Html, Markup
 from evalcore_report.page import Shown, page
 from evalcore_report.picks import KINDS, picks
+from evalcore_report.tables import Links
 from evalcore_report.transcript import Caps, transcript
 from evalcore_report.trials import WORDS, Trial, read_trials
 
@@ -65,7 +66,7 @@ def encode(run: Path, report: Report, rules: RedactionRules | None) -> bytes:
     anchors = {attempt: f"t{number}" for number, attempt in enumerate(chosen)}
     content, kept = _transcripts(h, run, report, chosen, anchors, by_benchmark)
     links = {attempt: f"#{anchors[attempt]}" for attempt in kept}
-    return page(h, report, Shown(links.get, content, withheld=withheld(by_benchmark, rules)))
+    return page(h, report, Shown(Links(links.get), content, withheld=withheld(by_benchmark, rules)))
 
 
 def redactions(report: Report, rules: RedactionRules | None) -> dict[str, Redaction]:
@@ -126,7 +127,7 @@ def _item(
     chips = [h("span", word, class_="chip")]
     if KINDS[kind] != word:
         chips.append(h("span", KINDS[kind], class_="chip"))
-    title = f"{key.task} · {labels.get(key.arm, key.arm[:12])} · try {key.repeat + 1}"
+    title = f"{key.task} · {labels.get(key.arm, key.arm[:12])} · try {key.repeat}"
     content = transcript(h, trial, reader, by_benchmark.get(key.benchmark, NOTHING), CAPS)
     return h("details", h("summary", title, chips), content, id=anchor)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
 
 from attrs import frozen
 
@@ -16,7 +15,13 @@ from evalcore_report.markup import Html, Markup
 from evalcore_report.trials import WORDS
 from evalcore_report.words import sentence, shown, worlds
 
-Link: TypeAlias = Callable[[str], str | None]  # an attempt's id -> where its transcript is
+
+@frozen
+class Links:
+    """Where transcripts are: of an attempt by its id, and, where there are too many for one page, of a task and arm."""
+
+    attempt: Callable[[str], str | None]
+    cell: Callable[[Cell, str], str] | None = None
 
 
 @frozen
@@ -68,7 +73,11 @@ def numbers(h: Html, named: Sequence[Named], identity: str) -> Markup:
     caption = h(
         "caption", "Every number with its interval; a dash is a number that is not known, and its reason shows on it."
     )
-    return _scroll(h, h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity), "numbers")
+    return _scroll(
+        h,
+        h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity),
+        f"numbers of {named[0].cell.benchmark.selector}",
+    )
 
 
 def _others(named: Sequence[Named]) -> list[Column]:
@@ -156,7 +165,9 @@ def composite(h: Html, score: Composite, identity: str) -> Markup | None:
     caption = h("caption", f"Each dimension scaled from 0 to 1 by fixed anchors. Weights ({whose}): {weights}.")
     table = h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity)
     title = h("h3", "One score from several measures")
-    return h.join([title, h("p", sentence(score.sentence), class_="quiet"), _scroll(h, table, "composite")])
+    return h.join(
+        [title, h("p", sentence(score.sentence), class_="quiet"), _scroll(h, table, f"composite of {score.benchmark}")]
+    )
 
 
 def _number(h: Html, value: float | None, form: str, reason: str | None) -> Markup:
@@ -177,7 +188,7 @@ KINDS = {
 }
 
 
-def tasks(h: Html, named: Sequence[Named], link: Link, identity: str) -> Markup | None:
+def tasks(h: Html, named: Sequence[Named], links: Links, identity: str) -> Markup | None:
     """One row a task, one column an arm: solved tries of those made. Filters by name and by what is worth a look."""
     by_task: dict[str, dict[int, TaskRow]] = {}
     for i, n in enumerate(named):
@@ -188,11 +199,13 @@ def tasks(h: Html, named: Sequence[Named], link: Link, identity: str) -> Markup 
     clustered = any(row.cluster != row.task for rows in by_task.values() for row in rows.values())
     heads = ["task", *(["cluster"] if clustered else []), *(n.name for n in named)]
     head = h("tr", [h("th", title, scope="col") for title in heads])
-    rows = [_task_row(h, task, found, len(named), clustered, link) for task, found in by_task.items()]
+    rows = [_task_row(h, task, found, named, clustered, links) for task, found in by_task.items()]
     caption = h("caption", "Solved tries of those that count, by task. A link shows what happened in a trial.")
     table = h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity)
     present = {kind for found in by_task.values() for kind in _kinds(found, len(named))}
-    return h.join([_controls(h, identity, present), _scroll(h, table, "tasks", tall=True)])
+    return h.join(
+        [_controls(h, identity, present), _scroll(h, table, f"tasks of {named[0].cell.benchmark.selector}", tall=True)]
+    )
 
 
 def _controls(h: Html, identity: str, present: set[str]) -> Markup:
@@ -205,12 +218,14 @@ def _controls(h: Html, identity: str, present: set[str]) -> Markup:
     return h("div", find, show, count, class_="controls", data_for=identity, hidden=True)
 
 
-def _task_row(h: Html, task: str, found: dict[int, TaskRow], arms: int, clustered: bool, link: Link) -> Markup:
+def _task_row(
+    h: Html, task: str, found: dict[int, TaskRow], named: Sequence[Named], clustered: bool, links: Links
+) -> Markup:
     cells = [h("th", task, scope="row")]
     if clustered:
         cells.append(h("td", next(iter(found.values())).cluster))
-    cells += [_task_cell(h, found.get(i), link) for i in range(arms)]
-    return h("tr", cells, data_kinds=" ".join(_kinds(found, arms)))
+    cells += [_task_cell(h, n.cell, found.get(i), links) for i, n in enumerate(named)]
+    return h("tr", cells, data_kinds=" ".join(_kinds(found, len(named))))
 
 
 def _kinds(found: dict[int, TaskRow], arms: int) -> Iterator[str]:
@@ -231,7 +246,7 @@ def _kinds(found: dict[int, TaskRow], arms: int) -> Iterator[str]:
         yield "lost"
 
 
-def _task_cell(h: Html, row: TaskRow | None, link: Link) -> Markup:
+def _task_cell(h: Html, cell: Cell, row: TaskRow | None, links: Links) -> Markup:
     if row is None or not row.trials:
         return h("td", "not run", class_="none", data_v="")
     graded, solved = row.counts
@@ -239,15 +254,16 @@ def _task_cell(h: Html, row: TaskRow | None, link: Link) -> Markup:
     text = f"{solved}/{graded}" if graded else "no result"
     kind = "none" if not graded else "all" if solved == graded else "nil" if not solved else "mix"
     share = f"{solved / graded:.4f}" if graded else ""
-    marks = [_mark(h, t.attempt, t.outcome, t.harm, link) for t in row.trials]
+    marks = [_mark(h, t.attempt, t.outcome, t.harm, links) for t in row.trials]
     more = h("small", h.join(m for m in marks if m))
     lost_note = h("small", f"{lost} not counted") if lost and graded else None
-    return h("td", text, more if any(marks) else None, lost_note, class_=kind, data_v=share)
+    shown = h("a", text, href=links.cell(cell, row.task)) if links.cell else text
+    return h("td", shown, more if any(marks) else None, lost_note, class_=kind, data_v=share)
 
 
-def _mark(h: Html, attempt: str, outcome: str, harm: bool | None, link: Link) -> Markup | None:
+def _mark(h: Html, attempt: str, outcome: str, harm: bool | None, links: Links) -> Markup | None:
     """A link to one trial."""
-    where = link(attempt)
+    where = links.attempt(attempt)
     if where is None:
         return None
     word = WORDS.get(outcome, outcome) + (", harm" if harm else "")

@@ -43,10 +43,10 @@ def _short(cell: Cell, handles: bool) -> str:
 def whole_percent(rate: float) -> str:
     """`62 %`; nothing but 0 and 1 themselves reads as 0 or 100 %."""
     if 0.0 < rate < 0.005:
-        return "<1 %"
+        return "<1\N{NO-BREAK SPACE}%"
     if 0.995 <= rate < 1.0:
-        return ">99 %"
-    return f"{100.0 * rate:.0f} %"
+        return ">99\N{NO-BREAK SPACE}%"
+    return f"{100.0 * rate:.0f}\N{NO-BREAK SPACE}%"
 
 
 def whole_range(low: float, high: float) -> str:

@@ -23,6 +23,7 @@ from evalcore.report.model import Report
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.faults import nearest
 from evalcore.values.stamp import RunStamp
+from evalcore_report.draw import import_once
 from evalcore_report.trials import Trial, read_trials
 
 ACTIVE_S: Final = 120  # a run that has written within this time, and is not whole, is taken to be running
@@ -138,6 +139,7 @@ class Library:
 
     def _make_page(self, run: Run, kept: _Page) -> None:
         began = time.monotonic()
+        import_once()
         report = load_report(run.path, None, self._metrics)
         made = self._make(run, report)
         with self._lock:

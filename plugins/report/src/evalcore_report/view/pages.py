@@ -13,14 +13,16 @@ from urllib.parse import quote, urlencode
 from evalcore.contracts import Metric
 from evalcore.engine.store import TraceStore
 from evalcore.errors import ConfigError, EvalcoreError, UnknownNameError
-from evalcore.report.model import Report
+from evalcore.report.model import Cell, Report
 from evalcore.report.words import plural, seconds
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.redaction import NOTHING
+from evalcore.values.stamp import ArmStamp
 from evalcore_report.document import document
 from evalcore_report.markup import Child, Html, Markup
 from evalcore_report.page import Shown, page
 from evalcore_report.renderer import read_trace
+from evalcore_report.tables import Links
 from evalcore_report.transcript import Caps, transcript
 from evalcore_report.trials import WORDS, Trial
 from evalcore_report.view.library import Library, Run
@@ -29,6 +31,8 @@ from evalcore_report.view.search import Found, search
 Query: TypeAlias = Mapping[str, str]
 
 PER_PAGE: Final = 200
+LONG_NAME: Final = 40
+MOST_LINKS: Final = 3_000  # to single trials, on one page
 CAPS: Final = Caps(text=100_000, trial=4_000_000)
 H: Final = Html()
 
@@ -108,7 +112,7 @@ class Pages:
             H("td", stamp.created[:16].replace("T", " "), H("small", f"last written {changed}")),
             progress,
             H("td", _some([b.selector for b in stamp.benchmarks])),
-            H("td", _some([a.arm.label for a in stamp.arms if not a.control] or [a.arm.label for a in stamp.arms])),
+            H("td", _some([_arm_name(a) for a in stamp.arms if not a.control] or [_arm_name(a) for a in stamp.arms])),
             H("td", stamp.isolation),
         )
 
@@ -138,19 +142,30 @@ class Pages:
 
     def _report(self, run: Run, report: Report) -> bytes:
         """The page of a run; the library keeps it."""
-        trial = self._run_url(run, "trial") + "?id="
         status = f"running: {run.attempts:,} attempts" if run.running else ""
-        shown = Shown(
-            lambda attempt: trial + quote(attempt, safe=""),
-            nav=self._nav(run),
-            live=self._run_url(run, "version"),
-            status=status,
-        )
+        live, nav = self._run_url(run, "version"), self._nav(run)
+        shown = Shown(self._links(run, sum(cell.trials for cell in report.cells)), nav=nav, live=live, status=status)
         return page(H, report, shown)
+
+    def _links(self, run: Run, trials: int) -> Links:
+        """From the table of tasks to trials: to each of them, or, where they are many, to those of a task and an arm.
+
+        Relative to the page: the token in 13,620 addresses is a megabyte.
+        """
+        base = quote(run.name, safe="")
+        if trials <= MOST_LINKS:
+            return Links(lambda attempt: f"{base}/trial?id={quote(attempt, safe='')}")
+
+        def cell(of: Cell, task: str) -> str:
+            return f"{base}/trials?{urlencode({'task': task, 'arm': of.arm.arm.digest[:12]})}"
+
+        return Links(lambda _: None, cell)
 
     def _trials(self, run: Run, query: Query) -> bytes:
         """A list of trials, by arm, task and outcome; with a text, those whose transcripts hold it."""
-        chosen = [t for t in self.library.trials(run).values() if _wanted(t, query)]
+        trials = self.library.trials(run).values()
+        exact = query.get("task", "") in {t.attempt.key.task for t in trials}
+        chosen = [t for t in trials if _wanted(t, query, exact)]
         text, start = query.get("q", "").strip(), _whole(query.get("from", "0"))
         parts: list[Child] = [H("h1", f"Trials of {run.name}"), self._form(run, query)]
         if text:
@@ -160,7 +175,7 @@ class Pages:
         return self._page(f"trials of {run.name}", H("main", parts, id="main", tabindex=-1), run=run)
 
     def _form(self, run: Run, query: Query) -> Markup:
-        arms = {a.arm.digest: a.arm.label for a in run.stamp.arms}
+        arms = {a.arm.digest: _arm_name(a) for a in run.stamp.arms}
         fields = [
             H("label", "Text in transcripts ", H("input", type="search", name="q", value=query.get("q", ""))),
             H("label", "Task (* is any text) ", H("input", type="search", name="task", value=query.get("task", ""))),
@@ -246,7 +261,7 @@ class Pages:
             content = transcript(H, trial, read_trace(store, trial), NOTHING, CAPS)
         finally:
             store.close()
-        about = f"{self._arm(run, trial)} · {key.benchmark} · try {key.repeat + 1}, attempt {trial.attempt.number}"
+        about = f"{self._arm(run, trial)} · {key.benchmark} · try {key.repeat}, attempt {trial.attempt.number}"
         word = WORDS.get(trial.outcome, trial.outcome)
         return [H(heading, f"{key.task}: {word}"), H("p", about, class_="quiet"), content]
 
@@ -261,17 +276,21 @@ class Pages:
 
     def _link(self, run: Run, trial: Trial) -> Markup:
         key = trial.attempt.key
-        return H("a", f"{key.task}, try {key.repeat + 1}", href=self._run_url(run, "trial", id=trial.attempt.id))
+        return H("a", f"{key.task}, try {key.repeat}", href=self._run_url(run, "trial", id=trial.attempt.id))
 
     def _arm(self, run: Run, trial: Trial) -> str:
-        return next(
-            (a.arm.label for a in run.stamp.arms if a.arm.digest == trial.attempt.key.arm), trial.attempt.key.arm[:12]
-        )
+        digest = trial.attempt.key.arm
+        return next((_arm_name(a) for a in run.stamp.arms if a.arm.digest == digest), digest[:12])
 
     def _page(self, title: str, main: Markup, *, run: Run | None = None, live: str | None = "") -> bytes:
         theme = H("button", "Colours: auto", type="button", id="theme", hidden=True)
         head = H("header", H("strong", "evalcore"), self._nav(run), H("span", class_="spacer"), theme, class_="top")
         return document(H, title, head, main, live=live)
+
+
+def _arm_name(stamp: ArmStamp) -> str:
+    """An arm by its label, or by its handle where the label is long."""
+    return stamp.arm.label if len(stamp.arm.label) <= LONG_NAME or not stamp.arm.handle else stamp.arm.handle
 
 
 def _html(content: bytes) -> tuple[str, bytes]:
@@ -291,14 +310,15 @@ def _some(names: Sequence[str], most: int = 4) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
-def _wanted(trial: Trial, query: Query) -> bool:
+def _wanted(trial: Trial, query: Query, exact: bool) -> bool:
+    """Whether a list is to hold it. `exact`: the text for a task is a task's whole name."""
     task, outcome, arm = (query.get(name, "") for name in ("task", "outcome", "arm"))
     key = trial.attempt.key
     if outcome and trial.outcome != outcome:
         return False
-    if arm and key.arm != arm:
+    if arm and not key.arm.startswith(arm):
         return False
-    return not task or task in key.task or fnmatchcase(key.task, task)
+    return not task or key.task == task or (not exact and (task in key.task or fnmatchcase(key.task, task)))
 
 
 def _whole(text: str) -> int:
@@ -309,7 +329,10 @@ def _whole(text: str) -> int:
 
 def _select(name: str, words: Mapping[str, str], chosen: str) -> Markup:
     options = [H("option", "any", value="")]
-    options += [H("option", word, value=value, selected=value == chosen) for value, word in words.items()]
+    options += [
+        H("option", word, value=value, selected=bool(chosen) and value.startswith(chosen))
+        for value, word in words.items()
+    ]
     return H("select", options, name=name)
 
 

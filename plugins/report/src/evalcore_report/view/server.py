@@ -80,9 +80,10 @@ class ViewServer:
 
     def _warm_up(self) -> None:
         """The first picture takes a second, most of it imports: that second is better spent before somebody waits."""
-        import altair
+        from evalcore_report.draw import import_once, rows, svg
 
-        from evalcore_report.draw import rows, svg
+        import_once()
+        import altair
 
         try:
             self._pages.library.prepare()
