@@ -133,7 +133,11 @@ class TestEverything:
             assert survivors - SURVIVE[domain] == {task for task, score in noop.items() if score == 1.0}
 
 
-SURVIVE: dict[str, frozenset[str]] = {"retail": frozenset(), "telecom": frozenset(), "airline": frozenset()}
+SURVIVE: dict[str, frozenset[str]] = {
+    "retail": frozenset(),
+    "telecom": frozenset(),
+    "airline": frozenset({"3"}),  # its gold changes nothing: it looks up a number and says it
+}
 
 READS = ("get_", "find_", "list_", "search_", "calculate", "check_", "think", "can_", "run_speed_test")
 TRANSFER = "transfer_to_human_agents"  # changes nothing, and is all that some tasks want
