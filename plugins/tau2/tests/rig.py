@@ -144,17 +144,34 @@ def trials(path: Path) -> Trials:
     return found
 
 
-def with_toolkit(work: Callable[[ToolkitHandle], Awaitable[T]]) -> T:
-    """What `work` returns, given the toolkit."""
+class Bench:
+    """One worker for all tests that only ask one: it starts once, as in a run."""
 
-    async def ask() -> T:
-        services = LocalServices(registry(), Path())
-        try:
+    _open: tuple[asyncio.Runner, LocalServices] | None = None
+
+    @classmethod
+    def use(cls, work: Callable[[ToolkitHandle], Awaitable[T]]) -> T:
+        """What `work` returns, given the toolkit."""
+        if cls._open is None:
+            cls._open = asyncio.Runner(), LocalServices(registry(), Path())
+        runner, services = cls._open
+
+        async def ask() -> T:
             return await work(await services.toolkit("tau2"))
-        finally:
-            await services.close()
 
-    return asyncio.run(ask())
+        return runner.run(ask())
+
+    @classmethod
+    def close(cls) -> None:
+        """End the worker."""
+        if cls._open is not None:
+            runner, services = cls._open
+            runner.run(services.close())
+            runner.close()
+            cls._open = None
+
+
+with_toolkit = Bench.use
 
 
 async def task_of(toolkit: ToolkitHandle, domain: str, identifier: str) -> dict[str, Any]:

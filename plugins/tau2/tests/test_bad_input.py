@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -13,9 +17,15 @@ import pytest
 from evalcore.errors import ConfigError, ToolkitError
 from evalcore.hookspecs import ToolkitInfo
 from evalcore.toolkits.environment import Environment, ensure
+from evalcore.toolkits.host import Toolkit
 from evalcore_tau2.requirements import ADDRESSES, CODE, FILES
 from evalcore_tau2.worker import tau2_pins
-from plugins.tau2.tests.rig import carry_out, registry, study
+from plugins.tau2.tests.rig import SLOW_S, carry_out, registry, study
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
 
 
 def start(folder: Path, benchmark: str = "tau2-retail") -> None:
@@ -101,6 +111,33 @@ def test_what_cannot_be_fetched_names_the_way_around_it(tmp_path: Path, monkeypa
     with pytest.raises(ToolkitError, match="cannot download") as offline:
         asyncio.run(ensure(nowhere, install=True))
     assert "EVALCORE_TOOLKIT_TAU2" in str(offline.value.hint)
+
+
+@pytest.mark.usefixtures("own_code")
+@pytest.mark.slow
+def test_the_pinned_files_make_a_toolkit(toolkit: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As fetched from the repository, here from a shelf that a checkout and the data make."""
+    shelf, checkout = tmp_path / "shelf", Path(str(toolkit.origin))
+    shelf.mkdir()
+    (shelf / "src").symlink_to(checkout / "src")
+    (shelf / "data").symlink_to(Path(os.environ["TAU2_DATA_DIR"]))
+    spec = registry().get(ToolkitInfo, "toolkit", "tau2").spec
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(shelf))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        here = f"http://127.0.0.1:{server.server_port}/"
+        addresses = {name: here + address.partition("/v1.0.1/")[2] for name, address in ADDRESSES.items()}
+        monkeypatch.setenv("EVALCORE_CACHE", str(tmp_path / "cache"))
+        monkeypatch.delenv("EVALCORE_TOOLKIT_TAU2")
+        monkeypatch.delenv("TAU2_DATA_DIR")
+        built = asyncio.run(ensure(attrs.evolve(spec, addresses=addresses), install=True))
+        server.shutdown()
+    assert (built.source, built.files()) == ("pinned", dict(FILES))
+
+    async def served() -> Any:
+        async with Toolkit(spec, built, 1) as pinned:
+            return await pinned.request("tasks", {"domain": "telecom", "split": "small"}, SLOW_S)
+
+    assert len(asyncio.run(served())["tasks"]) == 20
 
 
 def test_every_file_has_an_address_in_the_tagged_source() -> None:

@@ -109,6 +109,21 @@ def test_an_empty_message_ends_it_as_the_agents_error(tmp_path: Path) -> None:
     assert "empty_message" in trial.verdict.flags
 
 
+def test_what_upstream_cannot_take_in_is_worth_nothing_and_no_void(tmp_path: Path) -> None:
+    deep = f'{{"expression": {"[" * 900}{"]" * 900}}}'
+    trial = play(
+        tmp_path, [{"match": {"call": 1}, "tool_calls": [{"name": "calculate", "arguments": deep}]}, {"text": "So."}]
+    )
+    assert (trial.simulation["termination_reason"], trial.verdict.score) == ("agent_error", 0.0)
+    assert "native_runner_crashes:RecursionError" in trial.verdict.flags
+
+
+def test_half_a_character_is_kept_and_graded(tmp_path: Path) -> None:
+    trial = play(tmp_path, [{"text": "half \ud800"}])
+    assert trial.simulation["messages"][2]["content"] == "half \ud800"
+    assert (trial.simulation["termination_reason"], trial.verdict.score) == ("user_stop", 0.0)
+
+
 def test_ten_errors_end_it_as_a_limit_of_the_benchmark(tmp_path: Path) -> None:
     trial = play(tmp_path, [{"tool_calls": [{"name": "get_order_details", "arguments": {"order_id": "#W0"}}]}])
     assert trial.attempt.exit is not None

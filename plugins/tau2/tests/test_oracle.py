@@ -133,16 +133,24 @@ class TestEverything:
             assert survivors - SURVIVE[domain] == {task for task, score in noop.items() if score == 1.0}
 
 
-SURVIVE: dict[str, frozenset[str]] = {"retail": frozenset(), "telecom": frozenset(), "airline": frozenset()}
+SURVIVE: dict[str, frozenset[str]] = {
+    "retail": frozenset(),
+    "telecom": frozenset(),
+    "airline": frozenset({"3"}),  # its gold changes nothing: it looks up a number and says it
+}
 
-READS = ("get_", "find_", "list_", "search_", "calculate", "check_", "think", "can_", "transfer_", "run_speed_test")
+READS = ("get_", "find_", "list_", "search_", "calculate", "check_", "think", "can_", "run_speed_test")
+TRANSFER = "transfer_to_human_agents"  # changes nothing, and is all that some tasks want
 
 
 def _cut_short(task: dict[str, Any]) -> GoldDialogue:
     """The gold without the last action that changes anything."""
     actions = gold.actions_of(task)
-    writes = [n for n, a in enumerate(actions) if not str(a["name"]).startswith(READS)]
-    kept = [a for n, a in enumerate(actions) if not writes or n != writes[-1]]
+    names = [str(action["name"]) for action in actions]
+    writes = [n for n, name in enumerate(names) if not name.startswith(READS) and name != TRANSFER]
+    transfers = [n for n, name in enumerate(names) if name == TRANSFER]
+    last = (writes or transfers or [-1])[-1]
+    kept = [action for n, action in enumerate(actions) if n != last]
     return gold.dialogue_of({**task, "evaluation_criteria": {**task["evaluation_criteria"], "actions": kept}})
 
 

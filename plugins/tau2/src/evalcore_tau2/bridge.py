@@ -18,6 +18,7 @@ from evalcore.contracts import (
     text_result,
 )
 from evalcore.errors import InfraError, LimitReached
+from evalcore.toolkits.faults import WorkerFault
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import BridgeSpec, GoldDialogue, Message, ToolSpec
 from evalcore.values.trial import HarnessExit
@@ -26,6 +27,8 @@ from evalcore_tau2.spoken import Listener
 
 OPEN_S, MOVE_S = 300.0, 300.0  # of a busy machine: the worker itself stops at a fifth of that in processor time
 LIMITS: Final = {"max_steps": ("steps", 200), "too_many_errors": ("tool_errors", 10)}
+UNTAKEABLE: Final = frozenset({"ValidationError", "RecursionError", "UnicodeEncodeError", "ValueError", "TypeError"})
+UNTAKEN: Final = "the agent sent what upstream cannot take in"
 SERIAL: Final = "fidelity: serial-calls"
 _FIXED_TEMPERATURE: Final = re.compile(r"(.*/)?(o\d|gpt-5)")  # upstream's client leaves the parameter out for these
 
@@ -91,6 +94,7 @@ class Tau2Episode:
         self._calls = 0
         self._malformed = 0
         self._over: str | None = None
+        self._crash: str | None = None
         self._user_model = str(trial.arm.axes.get("user_model") or "") or None
 
     def tools(self) -> Sequence[ToolSpec]:
@@ -107,7 +111,7 @@ class Tau2Episode:
         self._calls += 1
         heard = self._listener.opens(self._trial.recorder.reader(), name, arguments)
         request: JSONObject = {"name": name, "arguments": arguments, "id": f"call_{self._calls}", "message": heard}
-        news = await _ask(self._session, "call", request, MOVE_S)
+        news = await self._from_agent("call", request)
         self._note(news)
         if self._over in LIMITS:
             raise LimitReached(*LIMITS[self._over])
@@ -115,6 +119,17 @@ class Tau2Episode:
         if not isinstance(result, dict):
             return text_result("The simulation has ended.")
         return text_result(str(result["content"]), error=bool(result["error"]))
+
+    async def _from_agent(self, method: str, request: JSONObject) -> JSONObject:
+        """The worker's answer to what the agent did. What upstream cannot take in ends it, as the agent's error."""
+        try:
+            return await _ask(self._session, method, request, MOVE_S)
+        except WorkerFault as error:
+            if error.type not in UNTAKEABLE:
+                raise
+            self._crash = error.type
+            told: JSONObject = {"content": f"Error: {error.type}", "error": True}
+            return {"end": "agent_error", "result": told, "events": []}
 
     def driver(self) -> Tau2Episode | None:
         """Itself; a solo agent has nobody to talk to."""
@@ -126,14 +141,14 @@ class Tau2Episode:
         if reply is not None:
             if reply.claim not in ("completed", "refused"):  # there is nothing that the user could have heard
                 return End(reply.claim)
-            news = await _ask(self._session, "say", {"content": reply.answer or ""}, MOVE_S)
+            news = await self._from_agent("say", {"content": reply.answer or ""})
         while isinstance(body := news.get("ask"), dict):
             self._note(news)
             model = self._user_model
             response = await self._trial.complete("user", without_fixed({"model": "user", **body}, model))
             news = await _ask(self._session, "reply", {"response": response}, MOVE_S)
         self._note(news)
-        return UserTurn((Message("user", str(news["heard"])),)) if self._over is None else _end(self._over)
+        return UserTurn((Message("user", str(news["heard"])),)) if self._over is None else self._ended()
 
     async def state(self) -> JSONValue:
         """The simulation as it stands."""
@@ -146,10 +161,16 @@ class Tau2Episode:
         """
         ended = self._trial.exit
         if self._solo and self._over is None and ended is not None and ended.claim in ("completed", "refused"):
-            self._note(await _ask(self._session, "say", {"content": ended.answer or ""}, MOVE_S))
-        crashed = ended is None or ended.claim == "crashed"
+            self._note(await self._from_agent("say", {"content": ended.answer or ""}))
+        crashed = ended is None or ended.claim == "crashed" or self._crash is not None
         reason = "agent_error" if crashed else "timeout"
-        simulation = await _ask(self._session, "finish", {"reason": reason}, MOVE_S)
+        try:
+            simulation = await _ask(self._session, "finish", {"reason": reason}, MOVE_S)
+        except WorkerFault as error:
+            if error.type not in UNTAKEABLE:
+                raise
+            self._crash = error.type  # upstream cannot even copy its own messages: those of the agent's
+            simulation = {"messages": [], "termination_reason": "agent_error", "steps": 0, "errors": 0, "failure": None}
         return {**simulation, "flags": self._flags(simulation, malformed)}
 
     async def close(self) -> None:
@@ -164,7 +185,18 @@ class Tau2Episode:
             flags.append("malformed_call")
         if simulation["failure"] is not None:
             flags.append("empty_message")
+        if self._crash is not None:
+            flags.append(f"native_runner_crashes:{self._crash}")
         return flags
+
+    def _ended(self) -> End:
+        """The end as the engine wants it."""
+        reason = str(self._over)
+        if reason in LIMITS:
+            return End(reason, limit=LIMITS[reason][0])
+        if reason == "agent_error":
+            return End(reason, fault="the agent sent an empty message" if self._crash is None else UNTAKEN)
+        return End(reason)
 
     def _note(self, news: JSONObject) -> None:
         """Put on record what the simulated user did, and whether the simulation is over."""
@@ -172,14 +204,6 @@ class Tau2Episode:
         for event in cast("list[JSONObject]", news["events"]):
             kind = "env.call" if "tool" in event else "env.result"
             self._trial.recorder.record(kind, source="user", requestor="user", **event)
-
-
-def _end(reason: str) -> End:
-    if reason in LIMITS:
-        return End(reason, limit=LIMITS[reason][0])
-    if reason == "agent_error":
-        return End(reason, fault="the agent sent an empty message")
-    return End(reason)
 
 
 def _tool(value: JSONObject) -> ToolSpec:

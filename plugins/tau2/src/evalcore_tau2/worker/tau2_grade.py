@@ -18,6 +18,10 @@ GRADED = frozenset({"agent_stop", "user_stop"})
 FOREIGN = "timeout"  # how endings that only we know are called towards upstream: any but a stop is worth nothing
 
 
+UNREADABLE = (UnicodeError, RecursionError)
+"""What upstream's digests raise over values that no database holds: an agent's, put there by its calls."""
+
+
 class BadJudge(Exception):
     """The judge's reply is not what upstream can read."""
 
@@ -62,7 +66,7 @@ def grade(native: Upstream, params: JSONObject) -> JSONObject:
                 **({"env_kwargs": options} if options else {}),
             )
     except Exception as error:
-        if not _in_assertion(error):
+        if not (isinstance(error, UNREADABLE) or _in_assertion(error)):
             raise
         name = type(error).__name__
         note = {"raised": name, "message": ascii(str(error))[:2000]}

@@ -273,9 +273,11 @@ def _package_folder() -> Path:
 
 
 def _data_folder(root: Path) -> Path:
-    """The folder that contains `tau2/domains`: TAU2_DATA_DIR, or the checkout's own. Never what a wheel brings."""
+    """The folder that contains `tau2/domains`: TAU2_DATA_DIR, or what came with the code. Never what a wheel brings."""
     named = os.environ.get("TAU2_DATA_DIR")
-    found = Path(named) if named else root.parent.parent / "data"
+    fetched = root.parent / "data"
+    beside = fetched if fetched.is_dir() else root.parent.parent / "data"  # of a checkout, whose code is in `src`
+    found = Path(named) if named else beside
     if not (found / "tau2" / "domains").is_dir():
         where = f"TAU2_DATA_DIR={named}" if named else f"{found}"
         raise Refused(
