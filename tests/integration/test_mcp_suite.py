@@ -98,6 +98,15 @@ def test_a_faulty_file_of_servers_is_told_before_anything_runs(tmp_path: Path) -
     assert refused.value.faults[0].where == "$.mcpServers.raw.arg"
 
 
+def test_a_variable_that_is_not_set_is_told_before_anything_runs(tmp_path: Path) -> None:
+    write(tmp_path / "mine.jsonl", [KEEP])
+    servers(tmp_path, raw={"command": "${NO_SUCH_FOLDER}/server", "args": ["${NOR_THIS:-x}"]})
+    with pytest.raises(ConfigError, match=r"^servers\.json: 1 fault$") as refused:
+        planned("mine.jsonl", tmp_path, arms(mcp_servers="servers.json"))
+    told = "$.mcpServers.raw.command: needs the variable NO_SUCH_FOLDER, which is not set"
+    assert str(refused.value.faults[0]) == told
+
+
 def test_servers_and_files_work_in_one_folder(tmp_path: Path) -> None:
     servers(tmp_path, raw=raw("put,get,where"))
     line = {
