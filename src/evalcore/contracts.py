@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from attrs import Factory, frozen
 
 from evalcore.values.arm import Arm
-from evalcore.values.json import JSONObject, JSONValue
+from evalcore.values.json import JSONObject, JSONValue, exact_text
 from evalcore.values.task import (
     Assignment,
     BridgeSpec,
@@ -220,8 +220,9 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """The text parts, joined by newlines."""
-        return "\n".join(str(p["text"]) for p in self.content if p.get("type") == "text")
+        """The text parts, joined by newlines; where there are none, the structured answer as JSON."""
+        texts = [str(p["text"]) for p in self.content if p.get("type") == "text"]
+        return "\n".join(texts) if texts or self.structured is None else exact_text(self.structured)
 
 
 def text_result(text: str, *, error: bool = False) -> ToolResult:

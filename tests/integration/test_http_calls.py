@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -122,6 +123,29 @@ async def test_a_reply_is_a_stream_only_where_something_is_said_before_its_end()
                 assert [m.get("method") for m in messages] == ["notifications/progress"] * 3 + [None]
                 assert [m["params"]["progressToken"] for m in messages[:3]] == [7, 7, 7]
                 assert messages[3]["result"]["content"] == [{"type": "text", "text": "done"}]
+
+
+@pytest.mark.parametrize("mode", [MODERN, "legacy"])
+def test_progress_passes_through_the_shim_to_stdio_too(mode: str) -> None:
+    from mcp import Client, StdioServerParameters
+
+    heard: list[float] = []
+
+    async def listen(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(progress)
+
+    async def look() -> None:
+        async with served({"raw": raw("steps")}) as here:
+            shim = StdioServerParameters(
+                command=sys.executable,
+                args=["-m", "evalcore.wires.stdio_shim"],
+                env={"EVALCORE_MCP_URL": here.door.url},
+            )
+            async with Client(shim, mode=mode) as agent:
+                await agent.call_tool("steps", {}, progress_callback=listen)
+        assert heard == [1, 2, 3]
+
+    asyncio.run(asyncio.wait_for(look(), 60))
 
 
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -100,8 +100,9 @@ def test_standard_error_of_100_mb_is_read_and_not_kept() -> None:
 
 
 def test_what_a_strangers_suite_starts_and_reaches_is_shown_and_nothing_happens_without_a_yes(
-    cli: Cli, tmp_path: Path
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SECRET_KEY", "key-0123456789")
     servers(
         tmp_path,
         mine={"command": "bin/\x1b[31mserver", "args": ["--key", "${SECRET_KEY}"], "env": {"A": "${OTHER:-x}"}},
@@ -120,6 +121,7 @@ def test_what_a_strangers_suite_starts_and_reaches_is_shown_and_nothing_happens_
     ):
         assert shown in asked.stderr
     assert str(tmp_path / "bin") in asked.stderr and CONTROLS.search(asked.stderr) is None
+    assert "key-0123456789" not in asked.stderr
     assert "nobody is here to be asked" in asked.stderr
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from evalcore.errors import ConfigError
 from evalcore.hookspecs import BridgeInfo, hookimpl
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import BridgeSpec, Limits, ToolSpec
+from tests.integration.conftest import Called
 from tests.integration.suite_parts import CONTROLS, Ran, planned, ran, scripted, write
 from tests.integration.test_mcp_bridge import raw
 
@@ -96,6 +97,15 @@ def test_a_faulty_file_of_servers_is_told_before_anything_runs(tmp_path: Path) -
     with pytest.raises(ConfigError, match=r"^servers\.json: 1 fault$") as refused:
         planned("mine.jsonl", tmp_path, arms(mcp_servers="servers.json"))
     assert refused.value.faults[0].where == "$.mcpServers.raw.arg"
+
+
+def test_a_variable_that_is_not_set_is_told_before_anything_runs(tmp_path: Path) -> None:
+    write(tmp_path / "mine.jsonl", [KEEP])
+    servers(tmp_path, raw={"command": "${NO_SUCH_FOLDER}/server", "args": ["${NOR_THIS:-x}"]})
+    with pytest.raises(ConfigError, match=r"^servers\.json: 1 fault$") as refused:
+        planned("mine.jsonl", tmp_path, arms(mcp_servers="servers.json"))
+    told = "$.mcpServers.raw.command: needs the variable NO_SUCH_FOLDER, which is not set"
+    assert str(refused.value.faults[0]) == told
 
 
 def test_servers_and_files_work_in_one_folder(tmp_path: Path) -> None:
@@ -328,3 +338,22 @@ def test_a_tool_that_calls_others_is_no_way_around_a_guard(
     if harm:
         why = "forbidden_calls: delete_order was called by another tool, and is forbidden"
         assert verdict.details["reason"] == why
+
+
+# ── the command line ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_tools_before_and_after_are_one_sweep(cli: Callable[..., Called], tmp_path: Path) -> None:
+    servers(tmp_path, "before.json", raw=raw("get"))
+    servers(tmp_path, "after.json", raw=raw("put,get"))
+    write(tmp_path / "mine.jsonl", [KEEP])
+    put = {"match": {"call": 1}, "tool_calls": [{"name": "put", "arguments": {"value": "x"}}]}
+    write(tmp_path / "play.jsonl", [put, {"text": "done"}])
+    flags = ("--sweep", "mcp_servers=before.json,after.json", "--model", "scripted/play.jsonl", "--yes", "--name", "r")
+    called = cli("run", "mine.jsonl", *flags)
+    assert called.exit_code == 0, called.stderr
+    rows = [json.loads(line) for line in cli("trace", "r", "--json").stdout.splitlines()]
+    assert sorted((row["arm"], row["outcome"]) for row in rows) == [
+        ("react@mcp_servers=after.json", "pass"),
+        ("react@mcp_servers=before.json", "fail"),
+    ]

@@ -197,7 +197,7 @@ async def open_wires(
     recorder, meter = AttemptRecorder(SystemClock()), Meter(RunBudget(None))
     meter.bind(limits or Limits(), {})
     episode = OddEpisode()
-    tools = RecordedTools("odd", episode, recorder, meter, cap)
+    tools = RecordedTools("odd", episode, recorder, meter, cap=cap)
     key = TrialKey("odd", "t", "arm", 1)
     upstream = Upstream("says", provider or Says(), SystemClock(), Random(0))
     channel = MemoryChannel("agent", "says/it", upstream, {}, recorder, meter, key, 1, 0)

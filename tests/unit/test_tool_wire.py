@@ -140,6 +140,12 @@ def test_structured_content_is_recorded_beside_the_text() -> None:
     assert wire.events("tool.result")[0]["structured"] == {"degrees": 5}
 
 
+def test_a_structured_answer_without_text_is_read_as_json() -> None:
+    assert ToolResult((), structured={"degrees": 5}).text == '{"degrees":5}'
+    assert ToolResult(({"type": "text", "text": "5"},), structured={"degrees": 5}).text == "5"
+    assert ToolResult(({"type": "image", "data": "", "mimeType": "image/png"},)).text == ""
+
+
 def test_nobody_answers_a_question_to_a_person() -> None:
     async def asks(name: str, arguments: Any) -> Any:
         return InputRequired("sure?", {"type": "object"})

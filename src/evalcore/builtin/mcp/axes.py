@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from attrs import evolve
 
-from evalcore.builtin.mcp.config import read_file, read_servers, shown
+from evalcore.builtin.mcp.config import missing_variables, read_file, read_servers, shown
 from evalcore.contracts import Services
 from evalcore.errors import ConfigError
-from evalcore.values.faults import Faults
+from evalcore.values.faults import Faults, key_path
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Assignment, BridgeSpec
 
@@ -27,8 +28,14 @@ class McpServers:
         self._read: dict[Path, dict[str, JSONObject]] = {}
 
     def check(self, value: JSONValue) -> None:
-        """Before a run: whether the file can be read. Raises ConfigError with everything wrong with it."""
-        self._servers(value)
+        """Before a run: whether the file can be read and its variables are set. Raises ConfigError with all faults."""
+        _, servers = self._servers(value)
+        faults = Faults()
+        for name, server in read_servers(servers, where="", faults=faults).items():
+            for path, variable in missing_variables(server, os.environ):
+                where = f"{key_path('$.mcpServers', name)}.{path}"
+                faults.add(where, f"needs the variable {variable}, which is not set")
+        faults.raise_if_any(str(value))
 
     async def apply(self, assignment: Assignment, value: JSONValue) -> Assignment:
         """The assignment with the servers; first among its bridges. Raises ConfigError for a name used twice."""

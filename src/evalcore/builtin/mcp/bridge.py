@@ -33,6 +33,7 @@ class McpBridge:
     def __init__(self, services: Services, info: Any = None, environ: Mapping[str, str] | None = None) -> None:
         self._services = services
         self._environ = os.environ if environ is None else environ
+        self._starting = asyncio.Semaphore(8 * (os.cpu_count() or 1))
         self.spares = Spares(self._stack)
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -71,7 +72,7 @@ class McpBridge:
         ending.add_done_callback(self._ending.discard)
 
     def _stack(self, recipe: Recipe) -> Stack:
-        return Stack(recipe, self._services, self._environ)
+        return Stack(recipe, self._services, self._environ, self._starting)
 
 
 class McpEpisode:

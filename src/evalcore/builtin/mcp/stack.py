@@ -104,12 +104,15 @@ def _texts(config: JSONObject, key: str, faults: Faults) -> dict[str, str]:
 class Stack:
     """Servers and folder, ready to be used by one trial."""
 
-    def __init__(self, recipe: Recipe, services: Services, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, recipe: Recipe, services: Services, environ: Mapping[str, str], starting: asyncio.Semaphore
+    ) -> None:
         self.connections: dict[str, Connection] = {}
         self.sandbox: FolderSandbox | None = None
         self._recipe = recipe
         self._services = services
         self._environ = environ
+        self._starting = starting
 
     async def open(self) -> None:
         """Make the folder and its files, then start every server, side by side. Raises InfraError, ConfigError."""
@@ -123,7 +126,7 @@ class Stack:
             for name in recipe.servers:
                 place = recipe.place(name, folder, self._services, self._environ)
                 self.connections[name] = Connection(name, place)
-            opened = await asyncio.gather(*(c.open() for c in self.connections.values()), return_exceptions=True)
+            opened = await asyncio.gather(*(self._opened(c) for c in self.connections.values()), return_exceptions=True)
             for result in opened:
                 if isinstance(result, BaseException):
                     raise result
@@ -142,6 +145,11 @@ class Stack:
         await asyncio.gather(*(c.close() for c in self.connections.values()))
         if self.sandbox is not None:
             await self.sandbox.close()
+
+    async def _opened(self, connection: Connection) -> None:
+        """Starting is work for the processor: too many at once would all be late, and the slowest too late."""
+        async with self._starting:
+            await connection.open()
 
     def is_sound(self) -> bool:
         """Whether every program still runs: a spare may have died while it waited."""
