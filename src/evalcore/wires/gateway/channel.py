@@ -20,6 +20,7 @@ from evalcore.values.task import Role
 from evalcore.values.trial import TrialKey
 from evalcore.values.usage import Usage, implausible, usage_of
 from evalcore.wires.gateway.dialects import CHAT
+from evalcore.wires.gateway.dialects.chat import beside_calls, put_back
 from evalcore.wires.gateway.dialects.translate import SPOKEN, StreamRelay, translate_request, translate_response
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.refused import RefusedRequest
@@ -91,6 +92,7 @@ class MemoryChannel:
         self._tape = tape  # where answers come from in a replay
         self._calls = 0
         self._transcript = Transcript(role, recorder)
+        self._beside_calls: dict[str, JSONObject] = {}  # by id of a call: what no other dialect can hand back
         self._applied: JSONObject = {"applied": dict(self.parameters)} if self.parameters else {}
 
     @property
@@ -172,6 +174,8 @@ class MemoryChannel:
                 if call.translated:
                     asked, notes = translate_request(body, call.dialect, call.spoken)
                     beside = {**beside, **notes.as_json()}
+                    if self._beside_calls:
+                        put_back(asked, self._beside_calls)
             except AgentError as error:
                 refused = error
         self._transcript.record(call.number, body, call.dialect, beside)
@@ -228,6 +232,8 @@ class MemoryChannel:
         if wrong:
             fields["disbelieved"] = list(wrong)
         if call.translated:
+            if call.spoken == CHAT:
+                self._beside_calls.update(beside_calls(response))
             fields["upstream"] = {"dialect": call.spoken, "usage": response.get("usage")}
         if call.first_s is not None:
             fields["first_s"] = round(call.first_s, 6)
