@@ -41,6 +41,7 @@ from evalcore.wires.recorder import AttemptRecorder
 from evalcore.wires.tools import RecordedTools
 
 CHUNKS = 400  # of a streamed answer
+CALLS = 5  # of an agent, on one connection
 PATHS = {"openai-chat": "chat/completions", "openai-responses": "responses", "anthropic-messages": "messages"}
 WORD = "weather "
 SAID: JSONObject = {
@@ -83,7 +84,7 @@ async def measure(scale: float) -> dict[str, float]:
     say("calibration: 3,000,000 loop steps", calibrate(), "s CPU")
     bench = Bench()
     await bench.start()
-    calls, streams = int(600 * scale), int(60 * scale)
+    calls, streams = int(1000 * scale), int(100 * scale)
     for dialect in PATHS:
         for provider in ("openai", "anthropic"):
             await bench.cpu_ms(dialect, provider, 20, ways=4, streamed=False)
@@ -95,7 +96,7 @@ async def measure(scale: float) -> dict[str, float]:
             say(f"{dialect} → {bench.spoken(provider, dialect)}: a streamed chunk", cost, "ms CPU", "≤ 0.25")
     say("calibration, between", calibrate(), "s CPU")
     idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    await bench.cpu_ms("openai-chat", "openai", 200, ways=200, streamed=True)
+    await bench.cpu_ms("openai-chat", "openai", 200 * CALLS, ways=200, streamed=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     say("peak memory with 200 concurrent streams", peak, "MiB", "< 100")
     say("of which the streams", peak - idle, "MiB")
@@ -140,10 +141,10 @@ class Bench:
         return dialect if dialect in known else known[0]
 
     async def cpu_ms(self, dialect: str, provider: str, count: int, *, ways: int, streamed: bool) -> float:
-        """CPU milliseconds of a call in this process, with its door and its recording."""
+        """CPU milliseconds of a call in this process, with its recording and its share of a door and a connection."""
         began = time.process_time()
-        for start in range(0, count, ways):
-            doors = [await self._channel(provider) for _ in range(min(ways, count - start))]
+        for start in range(0, count // CALLS, ways):
+            doors = [await self._channel(provider) for _ in range(min(ways, count // CALLS - start))]
             await self._ask({"do": "ask", "urls": [d.url for d in doors], "dialect": dialect, "stream": streamed})
             for door in doors:
                 await door.close()
@@ -273,7 +274,8 @@ def _stream(dialect: str) -> Any:
 async def _once(url: str, body: object) -> None:
     host, _, path = url.removeprefix("http://").partition("/")
     reader, writer = await asyncio.open_connection(*host.split(":"))
-    await _post(reader, writer, host, f"/{path}", body)
+    for _ in range(CALLS):
+        await _post(reader, writer, host, f"/{path}", body)
     writer.close()
 
 

@@ -12,9 +12,10 @@ import pytest
 from evalcore.errors import FatalInfraError, InfraError
 from evalcore.values.json import JSONObject
 from evalcore.values.task import Limits
+from evalcore.wires.gateway.dialects.chat_stream import cut
 from evalcore.wires.http import model_stream
 from tests.integration import provider_answers as given
-from tests.integration.upstreams import CUT, Answer, Stream, Wire, named_events, upstream, wired
+from tests.integration.upstreams import CUT, Answer, Stream, Wire, chat_events, named_events, upstream, wired
 from tests.integration.wire_rig import client, on_loop, until
 
 PATHS: Final = {
@@ -191,6 +192,30 @@ async def test_what_a_translation_left_out_and_put_in_is_in_the_trace() -> None:
             "max_tokens": 32_000,
             "messages": [{"role": "user", "content": "hi"}],
         }
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@on_loop
+async def test_what_a_server_puts_beside_a_call_comes_back_to_it_through_any_agent(streamed: bool) -> None:
+    signed: JSONObject = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+    calls: list[Any] = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}, **signed}]
+    message: JSONObject = {"role": "assistant", "content": None, "tool_calls": calls}
+    whole: JSONObject = {
+        "id": "x",
+        "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+    }
+    first: Answer = Stream(chat_events(*cut(whole, with_usage=True))) if streamed else whole
+    turn = {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "1"}]}
+    asked: list[Any] = [{"role": "user", "content": "hi"}]
+    more: JSONObject = {"stream": True} if streamed else {}
+    async with client() as http, upstream(first, given.CHAT_STREAM if streamed else given.CHAT) as server:
+        async with wired("openai-compatible", server) as wire:
+            await post(http, wire, "anthropic-messages", {"messages": asked, **more})
+            await post(http, wire, "anthropic-messages", {"messages": [*asked, turn, result], **more})
+        (again,) = server.asked[1][2]["messages"][1]["tool_calls"]
+        assert again == calls[0]
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from evalcore.values.json import dumps
+from evalcore.values.json import JSONObject, dumps
 from evalcore.values.task import Call
 from evalcore.values.trace import (
     TraceReader,
     assistant_message,
     call_of,
     calls_of_message,
+    calls_of_response,
     exit_kind,
     first_response_calls,
+    message_of_response,
     tool_calls,
 )
 
@@ -170,3 +172,41 @@ def test_calls_that_travel_as_text_are_those_made_before_the_model_is_asked_agai
 def test_how_an_attempt_ended_is_in_its_trace() -> None:
     assert exit_kind(trace({"e": "exit", "kind": "limit", "limit": "tokens"})) == "limit"
     assert exit_kind(trace({"e": "void", "kind": "infra"})) is None
+
+
+@pytest.mark.parametrize(
+    "dialect, body",
+    [
+        (
+            "anthropic-messages",
+            {
+                "content": [
+                    {"type": "text", "text": "hi"},
+                    {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}},
+                ]
+            },
+        ),
+        (
+            "openai-responses",
+            {
+                "output": [
+                    {"type": "message", "content": [{"type": "output_text", "text": "hi"}]},
+                    {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x": 1}'},
+                ]
+            },
+        ),
+    ],
+)
+def test_words_and_calls_are_read_from_a_response_in_any_dialect(dialect: str, body: JSONObject) -> None:
+    event: JSONObject = {"e": "model.response", "role": "agent", "dialect": dialect, "body": body}
+    assert calls_of_response(event) == [Call("f", {"x": 1})]
+    assert message_of_response(event)["content"] == [{"type": "text", "text": "hi"}]
+    assert first_response_calls(trace(event)) == [Call("f", {"x": 1})]
+
+
+def test_a_refusal_is_read_from_a_response_of_openai() -> None:
+    part = {"type": "refusal", "refusal": "no"}
+    body: JSONObject = {"output": [{"type": "message", "content": [part]}, {"type": "function_call", "arguments": "{"}]}
+    event: JSONObject = {"e": "model.response", "dialect": "openai-responses", "body": body}
+    assert message_of_response(event)["refusal"] == "no"
+    assert calls_of_response(event) == [Call("", None, "{")]

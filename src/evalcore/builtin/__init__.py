@@ -85,6 +85,7 @@ def evalcore_harnesses() -> list[HarnessInfo]:
             "command",
             "any agent that a file describes, as a process of its own: `--set agent=AGENT.toml`",
             "evalcore.builtin.command:CommandHarness",
+            dialects=("openai-chat", "openai-responses", "anthropic-messages"),
             axes=("agent",),
             wires="http",
             relists="per_turn",  # it is run anew in every turn

@@ -7,7 +7,7 @@ from typing import Final
 
 from evalcore.report.words import plural, seconds
 from evalcore.values.json import JSONObject, JSONValue, exact_text
-from evalcore.values.trace import TraceReader, assistant_message, calls_of_message
+from evalcore.values.trace import TraceReader, calls_of_response, message_of_response
 from evalcore.values.trial import Attempt, Grading
 
 LONG: Final = 1200  # characters of one text
@@ -77,7 +77,7 @@ def _spoken(event: JSONObject) -> tuple[str, str]:
     """Who speaks in an event, and the words; none in most."""
     kind, who, content = event.get("e"), "agent", None
     if kind == "model.response":
-        who, content = str(event.get("role")), assistant_message(event.get("body")).get("content")
+        who, content = str(event.get("role")), message_of_response(event).get("content")
     elif kind in ("dialogue.reply", "harness.exit"):
         content = event.get("answer")
     elif kind == "dialogue.turn" and len(messages := _objects(event.get("messages"))) == 1:
@@ -156,10 +156,10 @@ def _claim(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
 
 def _response(event: JSONObject, shorten: _Shorten) -> Iterator[str]:
     """What a model said, and the calls it asked for; those that are made stand below as calls."""
-    message = assistant_message(event.get("body"))
+    message = message_of_response(event)
     said = _content(message.get("content"))
     refusal = message.get("refusal")
-    calls = [c.name for c in calls_of_message(message)]
+    calls = [c.name for c in calls_of_response(event)]
     role = str(event.get("role"))
     if said or not calls:
         yield from _block(event, role, said or refusal or "", shorten)

@@ -116,6 +116,24 @@ def calls_of_response(event: JSONObject) -> list[Call]:
     return [Call(str(i.get("name", "")), i.get("input")) for i in found if i.get("type") == "tool_use"]
 
 
+def message_of_response(event: JSONObject) -> JSONObject:
+    """What a `model.response` says, as an assistant's Chat Completions message: `content`, perhaps `refusal`."""
+    body, dialect = event.get("body"), event.get("dialect")
+    if dialect is None or not isinstance(body, dict):
+        return assistant_message(body)
+    items = body.get("output" if dialect == "openai-responses" else "content")
+    texts: list[JSONValue] = []
+    refusal: JSONValue = None
+    for item in items if isinstance(items, list) else ():
+        inner = item.get("content") if isinstance(item, dict) and item.get("type") == "message" else [item]
+        for part in inner if isinstance(inner, list) else ():
+            if isinstance(part, dict) and part.get("type") in ("text", "output_text"):
+                texts.append({"type": "text", "text": part.get("text")})
+            elif isinstance(part, dict) and part.get("type") == "refusal":
+                refusal = part.get("refusal")
+    return {"role": "assistant", "content": texts, "refusal": refusal}
+
+
 def calls_of_message(message: JSONValue) -> list[Call]:
     """The tool calls of a Chat Completions assistant message; arguments that are no JSON stay as `raw`."""
     calls = message.get("tool_calls") if isinstance(message, dict) else None

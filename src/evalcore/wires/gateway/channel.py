@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Final
 
-from attrs import define, evolve
+from attrs import evolve
 
 from evalcore.contracts import CallContext, StreamingProvider, TokenCounter
 from evalcore.errors import AgentError, ConfigError, FatalInfraError, InfraError, ReplayError
@@ -20,6 +20,7 @@ from evalcore.values.task import Role
 from evalcore.values.trial import TrialKey
 from evalcore.values.usage import Usage, implausible, usage_of
 from evalcore.wires.gateway.dialects import CHAT
+from evalcore.wires.gateway.dialects.chat import beside_calls, put_back
 from evalcore.wires.gateway.dialects.translate import SPOKEN, StreamRelay, translate_request, translate_response
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.refused import RefusedRequest
@@ -33,23 +34,23 @@ ALIASES: Final = "model_aliases"  # the axis that declares them; it is this chan
 DISBELIEVED: Final = "usage-disbelieved"  # an attempt's flag: a provider reported numbers that cannot be
 
 
-@define
 class _Call:
     """One call on its way: what was asked in which dialect, and what goes to the provider in which."""
 
-    number: int
-    dialect: str
-    spoken: str
-    began: float
-    reserved: float = 0.0
-    replayed: bool = False
-    body: JSONObject | None = None  # the provider's; None: refused before it got there
-    usage: Usage | None = None  # once it is known
-    first_s: float | None = None  # until the first event of a stream
+    __slots__ = ("began", "dialect", "first_s", "number", "replayed", "reserved", "spoken", "translated", "usage")
 
-    @property
-    def translated(self) -> bool:
-        return self.dialect != self.spoken
+    def __init__(
+        self, number: int, dialect: str, spoken: str, began: float, reserved: float, replayed: bool = False
+    ) -> None:
+        self.number = number
+        self.dialect = dialect
+        self.spoken = spoken
+        self.translated = dialect != spoken
+        self.began = began
+        self.reserved = reserved
+        self.replayed = replayed
+        self.usage: Usage | None = None  # once it is known
+        self.first_s: float | None = None  # until the first event of a stream
 
 
 class MemoryChannel:
@@ -75,11 +76,14 @@ class MemoryChannel:
     ) -> None:
         self.role = role
         self.model = model
-        self.parameters: Mapping[str, JSONValue] = {k: v for k, v in parameters.items() if k != ALIASES}
-        self.aliases = aliases_of(parameters.get(ALIASES))
+        self.parameters = parameters
+        self.aliases: tuple[str, ...] | None = None
+        if ALIASES in parameters:
+            self.parameters = {k: v for k, v in parameters.items() if k != ALIASES}
+            self.aliases = aliases_of(parameters[ALIASES])
         self._name = model.partition("/")[2]
         self._upstream = upstream
-        self._spoken: tuple[str, ...] = getattr(upstream.provider, "dialects", (upstream.dialect,))
+        self._spoken = upstream.dialects
         self._recorder = recorder
         self._meter = meter
         self._key, self._attempt, self._seed = key, attempt, seed
@@ -88,6 +92,7 @@ class MemoryChannel:
         self._tape = tape  # where answers come from in a replay
         self._calls = 0
         self._transcript = Transcript(role, recorder)
+        self._beside_calls: dict[str, JSONObject] = {}  # by id of a call: what no other dialect can hand back
         self._applied: JSONObject = {"applied": dict(self.parameters)} if self.parameters else {}
 
     @property
@@ -162,22 +167,25 @@ class MemoryChannel:
     def _prepared(self, call: _Call, body: JSONObject) -> JSONObject:
         """The provider's body; the agent's is recorded. Raises RefusedRequest for what cannot be translated."""
         refused: AgentError | None = None
-        beside: JSONObject = dict(self._applied)
-        asked = body
-        try:
-            self._check_name(body)
-            if call.translated:
-                asked, notes = translate_request(body, call.dialect, call.spoken)
-                beside |= {"hints_dropped": list(notes.dropped)} if notes.dropped else {}
-                beside |= {"added": notes.added} if notes.added else {}
-        except AgentError as error:
-            refused = error
+        beside, asked = self._applied, body
+        if call.translated or self.aliases is not None:
+            try:
+                self._check_name(body)
+                if call.translated:
+                    asked, notes = translate_request(body, call.dialect, call.spoken)
+                    beside = {**beside, **notes.as_json()}
+                    if self._beside_calls:
+                        put_back(asked, self._beside_calls)
+            except AgentError as error:
+                refused = error
         self._transcript.record(call.number, body, call.dialect, beside)
         if refused is not None:
             self._note_error(call, refused)
             raise refused
+        if not self.parameters:
+            return asked
         try:
-            return SPOKEN[call.spoken].apply(asked, self.parameters) if self.parameters else asked
+            return SPOKEN[call.spoken].apply(asked, self.parameters)
         except ConfigError as error:
             self._note_error(call, error)
             raise self._meter.fail(error, f"provider of {self.model!r}") from None
@@ -218,17 +226,19 @@ class MemoryChannel:
     def _answered(self, call: _Call, response: JSONObject, told: JSONObject, **more: JSONValue) -> JSONObject:
         """Record the answer, and count what it used."""
         wrong = implausible(response.get("usage"))
-        fields: JSONObject = {} if call.dialect == CHAT else {"dialect": call.dialect}
+        fields: JSONObject = more
+        if call.dialect != CHAT:
+            fields["dialect"] = call.dialect
         if wrong:
             fields["disbelieved"] = list(wrong)
         if call.translated:
+            if call.spoken == CHAT:
+                self._beside_calls.update(beside_calls(response))
             fields["upstream"] = {"dialect": call.spoken, "usage": response.get("usage")}
         if call.first_s is not None:
             fields["first_s"] = round(call.first_s, 6)
         wall_s = round(self._recorder.elapsed() - call.began, 6)
-        self._recorder.record(
-            "model.response", role=self.role, call=call.number, body=told, wall_s=wall_s, **fields, **more
-        )
+        self._recorder.record("model.response", role=self.role, call=call.number, body=told, wall_s=wall_s, **fields)
         call.usage = self._believed(call, response, wrong)
         self._meter.answered_by(self.role, response.get("model"))
         return told
@@ -339,8 +349,10 @@ def checked(response: object, dialect: str) -> JSONObject:
         raise TypeError(f"answered {type(response).__name__}, no object")
     field = SPOKEN[dialect].answers
     found = response.get(field)
-    if not isinstance(found, list) or (dialect == CHAT and (not found or not isinstance(found[0], dict))):
+    if isinstance(found, list) and dialect != CHAT:
+        return response
+    if not isinstance(found, list) or not found or not isinstance(found[0], dict):
         raise TypeError(f"answered without {field}: {str(response.get('error') or response)[:200]}")
-    if dialect == CHAT and not isinstance(found[0].get("message"), dict):
+    if not isinstance(found[0].get("message"), dict):
         raise TypeError("answered a choice without a message")
     return response

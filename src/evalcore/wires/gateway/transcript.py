@@ -5,7 +5,6 @@ A conversation of n turns is stored once, not n times. What the fast encoder wou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import is_
 
 import orjson
@@ -30,13 +29,13 @@ class Transcript:
         self._messages = b""  # the same, encoded
         self._rest = b""  # and the rest of it
 
-    def record(self, call: int, body: JSONObject, dialect: str, beside: Mapping[str, JSONValue]) -> None:
+    def record(self, call: int, body: JSONObject, dialect: str, beside: JSONObject) -> None:
         """One request; `beside` is what else the event says. Raises AgentError for a body without a conversation."""
         conversation = SPOKEN[dialect].conversation
         messages = body.get(conversation)
         if dialect != self._dialect:
             self._dialect, self._said, self._messages, self._rest = dialect, [], b"", b""
-        more: JSONObject = dict(beside) if dialect == CHAT else {"dialect": dialect, **beside}
+        more = beside if dialect == CHAT else {"dialect": dialect, **beside}
         if not isinstance(messages, list):
             if conversation == "messages":
                 raise AgentError("a request needs `messages`, a list")

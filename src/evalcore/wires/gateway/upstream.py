@@ -34,6 +34,7 @@ class Upstream:
         self.name = name
         self.provider = provider
         self.dialect: str = getattr(provider, "dialect", DIALECT)
+        self.dialects: tuple[str, ...] = getattr(provider, "dialects", (self.dialect,))
         self.gate = Gate(name, clock)
         self._random = random.random
         self._injector = injector  # of faults, on purpose

@@ -450,3 +450,30 @@ def usage_json(usage: Usage) -> JSONObject:
         "prompt_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
+
+
+# ── what servers put beside a call ───────────────────────────────────────────────────────────────────────────────────
+
+_OF_CALL: Final = ("id", "type", "function", "index")
+
+
+def beside_calls(response: JSONObject) -> Iterator[tuple[str, JSONObject]]:
+    """What a server put beside a tool call and wants back with it (Gemini: a thought's signature), by the call's id."""
+    choices = response.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    for call in calls if isinstance(calls, list) else ():
+        more = {k: v for k, v in call.items() if k not in _OF_CALL} if isinstance(call, dict) else {}
+        if more and isinstance(call, dict):
+            yield str(call.get("id") or ""), more
+
+
+def put_back(body: JSONObject, beside: Mapping[str, JSONObject]) -> None:
+    """Put it back into a request that was translated, where the call is still in the conversation."""
+    messages = body.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        calls = message.get("tool_calls") if isinstance(message, dict) else None
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict):
+                call.update(beside.get(str(call.get("id")), {}))

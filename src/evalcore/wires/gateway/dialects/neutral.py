@@ -158,6 +158,11 @@ class Notes:
         self.dropped: list[str] = []
         self.added: JSONObject = {}
 
+    def as_json(self) -> JSONObject:
+        """What was left out and put in, for the trace; empty where all was exact."""
+        left: JSONObject = {"hints_dropped": list(self.dropped)} if self.dropped else {}
+        return {**left, "added": self.added} if self.added else left
+
     def drop(self, what: str) -> None:
         """A hint that the target has no word for."""
         if what not in self.dropped:
