@@ -67,7 +67,7 @@ class Upstream:
         except BaseException:
             pacing.running -= 1
             raise
-        if gate.careful or gate.breaker.failures:
+        if gate.breaker.failures or gate.careful:  # by now: others ask meanwhile
             _Call(gate, self._random, context, events, waits, began).answered()
         else:
             pacing.running -= 1
