@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,13 +13,17 @@ from attrs import evolve
 from evalcore.report import scorecard
 from evalcore.report.analysis import ContrastResult
 from evalcore.report.claims import analysis_of, claims_of
+from evalcore.report.deciding import Rules, gather
 from evalcore.report.model import Report
 from evalcore.stats.anytime import mixture_radius
 from evalcore.stats.paired import paired_interval
 from evalcore.values.arm import Arm
+from evalcore.values.measure import find_measure
 from evalcore.values.stamp import ArmStamp, RunStamp
-from evalcore.values.study import task_order
+from evalcore.values.study import Analysis, Stopping, task_order
 from evalcore.values.usage import Usage
+from tests.unit.compare_samples import run as sample
+from tests.unit.compare_samples import side
 from tests.unit.report_samples import BFCL, CONSTRAINED, ORACLE, REACT, attempt, graded, report, stamp, void
 
 Scores = Mapping[str, Sequence[int]]
@@ -277,6 +282,26 @@ def test_anytime_reading_is_a_confidence_sequence_at_every_size() -> None:
     assert found.p is not None and mixture_radius(40, variance=1.0, alpha=found.p) == pytest.approx(1.0)
     (early,) = made(run, in_order(run, [1] * 6, 60), in_order(run, [0] * 6, 60)).contrasts
     assert early.verdict == "inconclusive"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("stopping", ["obrien-fleming", "pocock", "anytime"])
+def test_looks_err_no_more_often_than_alpha(stopping: Stopping) -> None:
+    """300 studies of two equal arms, read at every look that their rule plans: .05 and three Monte Carlo errors."""
+    rng, wrong = random.Random(5), 0
+    benchmark = evolve(BFCL, tasks=60, clusters=60, of_tasks=60)
+    run = sample("r", (REACT, CONSTRAINED), benchmarks=(benchmark,), repeats=1)
+    rules = Rules(Analysis(stopping=stopping), declared=True)
+    for _ in range(300):
+        sides = [
+            side({f"t{n:02}": (int(rng.random() < 0.5),) for n in range(60)}, run, arm) for arm in (CONSTRAINED, REACT)
+        ]
+        found = gather(sides[0], sides[1], benchmark, benchmark, find_measure("pass@1"), rules)
+        low, high = found.interval.low, found.interval.high
+        excludes = low is not None and high is not None and not low <= 0.0 <= high
+        wrong += excludes and found.test is not None and found.test.p <= found.alpha
+    assert wrong / 300 <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
 
 
 def test_the_analysis_is_read_from_the_stamp() -> None:
