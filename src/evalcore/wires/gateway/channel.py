@@ -270,7 +270,13 @@ class MemoryChannel:
             raise self._meter.fail(ReplayError(text), "replay")
 
     def _told(self, call: _Call, response: JSONObject) -> JSONObject:
-        return translate_response(response, call.spoken, call.dialect) if call.translated else response
+        if not call.translated:
+            return response
+        try:
+            return translate_response(response, call.spoken, call.dialect)
+        except Exception as error:
+            self._note_error(call, error)
+            raise self._meter.fail(error, f"provider of {self.model!r}") from error
 
     def _left(self, call: _Call, relay: StreamRelay) -> None:
         """The agent hung up: keep what it had. What the provider says of its usage by then is less than it was."""
