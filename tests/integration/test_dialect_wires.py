@@ -305,6 +305,18 @@ async def test_the_arms_parameters_reach_a_provider_in_its_own_words(provider: s
 
 
 @on_loop
+async def test_what_the_arm_sets_anyway_need_not_be_translated() -> None:
+    arm: JSONObject = {"max_output_tokens": 50, "temperature": 0.5}
+    async with client() as http, upstream(given.MESSAGES) as server, wired("anthropic", server, arm) as wire:
+        answer = await post(http, wire, "openai-chat", {"temperature": 1.5})
+        assert answer.status_code == 200
+        assert (server.asked[0][2]["temperature"], server.asked[0][2]["max_tokens"]) == (0.5, 50)
+        (request,) = wire.events("model.request")
+        assert "added" not in request
+        assert request["rest"] == {"model": "m", "temperature": 1.5}
+
+
+@on_loop
 async def test_a_conversation_in_any_dialect_is_stored_once_and_read_back_whole() -> None:
     from evalcore.values.trace import TraceReader
 

@@ -66,6 +66,7 @@ EXACT: dict[str, dict[str, tuple[JSONValue, ...]]] = {  # a value of each exact 
     },
 }
 SOME_KEYS = ("role", "content", "type", "text", "tool_calls", "function", "name", "id", "input", "image_url", "source")
+ANSWERED = ("id", "model", "created", "created_at", "usage", "stop_reason", "stop_details", "incomplete_details")
 HANDLED_ELSEWHERE = {"model", "stream", "stream_options"}  # the channel's, and the door's
 
 
@@ -169,6 +170,67 @@ def test_whatever_an_agent_sends_is_translated_or_refused(
     except RefusedRequest as refused:
         body = {"told": refused.message}
     assert body
+
+
+@pytest.mark.parametrize("source, target", PAIRS)
+@given(value=anything, more=st.dictionaries(st.sampled_from(ANSWERED), anything, max_size=3))
+@settings(max_examples=60)
+def test_whatever_a_provider_answers_is_translated(
+    source: str, target: str, value: JSONValue, more: JSONObject
+) -> None:
+    answered: dict[str, list[JSONValue]] = {
+        CHAT: [value, [{"message": value}], [{"message": {"content": value, "tool_calls": value}}]],
+        RESPONSES: [value, [{"type": "message", "content": value}], [{"type": "function_call", "call_id": value}]],
+        MESSAGES: [value, [{"type": "text", "text": value}], [{"type": "tool_use", "input": value}]],
+    }
+    for one in answered[source]:
+        told = translate_response({**more, SPOKEN[source].answers: one}, source, target)
+        assert isinstance(told[SPOKEN[target].answers], list)
+
+
+ODD: tuple[JSONValue, ...] = (5, 1.5, True, "x", [], {}, [5], [None], [[]], [{}], {"type": 5}, [{"type": 5}])
+
+
+@pytest.mark.parametrize("source, target", PAIRS)
+def test_odd_values_of_every_field_are_translated_or_refused(source: str, target: str) -> None:
+    offered = {"tools": EXACT[source]["tools"][0]}
+    for field in TABLE[source]:
+        for value in ODD:
+            try:
+                body, _ = translate_request({**BARE[source], **offered, field: value}, source, target)
+            except RefusedRequest as refused:
+                body = {"told": refused.message}
+            assert body, (field, value)
+
+
+@pytest.mark.parametrize(
+    "source, target, more",
+    [
+        (CHAT, MESSAGES, {"max_tokens": "7"}),
+        (CHAT, RESPONSES, {"max_completion_tokens": 7.5}),
+        (RESPONSES, CHAT, {"max_output_tokens": True}),
+        (MESSAGES, CHAT, {"max_tokens": [7]}),
+        (MESSAGES, CHAT, {"stop_sequences": "x"}),
+        (CHAT, MESSAGES, {"reasoning_effort": 5}),
+        (CHAT, MESSAGES, {"messages": "hi"}),
+    ],
+)
+def test_a_value_that_is_none_of_its_kind_is_refused_and_not_lost(source: str, target: str, more: JSONObject) -> None:
+    with pytest.raises(RefusedRequest, match="must be a") as refused:
+        translate_request({**BARE[source], **more}, source, target)
+    assert str(refused.value.param).startswith(next(iter(more)))
+
+
+def test_a_choice_among_no_tools_is_not_said_where_it_would_be_refused() -> None:
+    body, _ = translate_request({**BARE[RESPONSES], "tools": [], "tool_choice": "auto"}, RESPONSES, CHAT)
+    assert "tool_choice" not in body
+
+
+def test_a_picture_in_a_chat_tool_message_is_kept() -> None:
+    picture = {"type": "image_url", "image_url": {"url": PIXEL}}
+    messages: list[JSONValue] = [{"role": "tool", "tool_call_id": "a", "content": [picture]}]
+    body, _ = translate_request({"messages": messages}, CHAT, MESSAGES)
+    assert "iVBORw0KGgo=" in json.dumps(body["messages"])
 
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────────

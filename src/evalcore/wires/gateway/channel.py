@@ -172,7 +172,9 @@ class MemoryChannel:
             try:
                 self._check_name(body)
                 if call.translated:
-                    asked, notes = translate_request(body, call.dialect, call.spoken)
+                    asked, notes = translate_request(self._without_set(body), call.dialect, call.spoken)
+                    if "max_output_tokens" in self.parameters:
+                        notes.added.pop("max_tokens", None)  # the arm's stands in its place
                     beside = {**beside, **notes.as_json()}
                     if self._beside_calls:
                         put_back(asked, self._beside_calls)
@@ -270,7 +272,13 @@ class MemoryChannel:
             raise self._meter.fail(ReplayError(text), "replay")
 
     def _told(self, call: _Call, response: JSONObject) -> JSONObject:
-        return translate_response(response, call.spoken, call.dialect) if call.translated else response
+        if not call.translated:
+            return response
+        try:
+            return translate_response(response, call.spoken, call.dialect)
+        except Exception as error:
+            self._note_error(call, error)
+            raise self._meter.fail(error, f"provider of {self.model!r}") from error
 
     def _left(self, call: _Call, relay: StreamRelay) -> None:
         """The agent hung up: keep what it had. What the provider says of its usage by then is less than it was."""
@@ -284,6 +292,10 @@ class MemoryChannel:
 
     def _context(self, number: int, dialect: str) -> CallContext:
         return CallContext(self._key, self._attempt, self.role, number, self._seed, self._settings, dialect=dialect)
+
+    def _without_set(self, body: JSONObject) -> JSONObject:
+        """The body without what the arm sets anyway: that the agent's own could not be translated is then no matter."""
+        return {k: v for k, v in body.items() if k not in self.parameters} if self.parameters else body
 
     def _check_name(self, body: JSONObject) -> None:
         """Raises RefusedRequest for a name that is not declared; where none is, every name is the arm's model."""

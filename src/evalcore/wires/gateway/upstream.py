@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from random import Random
 from typing import Final, TypeAlias
 
@@ -103,10 +103,11 @@ class Upstream:
             await self._disturb(injector, context, events)
         while True:
             await call.begin()
+            coming = self.provider.stream(model, body, call.context)
             try:
                 if injector is not None:
                     injector.fail_try(call.context, events)
-                async for event in self.provider.stream(model, body, call.context):
+                async for event in coming:
                     if begun and injector is not None and injector.cuts(context, events):
                         raise injector.cut_off()
                     begun = True
@@ -121,6 +122,11 @@ class Upstream:
             else:
                 call.answered()
                 return
+            finally:
+                if isinstance(
+                    coming, AsyncGenerator
+                ):  # at once, not when it is collected: the provider works on till then
+                    await coming.aclose()
 
     async def _disturb(self, injector: Injector, context: CallContext, events: Recorder) -> None:
         """What happens to a call before it is made. Raises InjectedFault."""

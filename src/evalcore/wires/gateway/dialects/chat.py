@@ -26,8 +26,8 @@ from evalcore.wires.gateway.dialects.neutral import (
     ToolOutput,
     ToolUse,
     Turn,
-    count,
     joined,
+    moment,
 )
 
 _STOPS: Final[Mapping[str, Stop]] = {
@@ -59,20 +59,18 @@ def read_request(body: JSONObject, notes: Notes) -> Request:
     """What a Chat Completions request says. Raises RefusedRequest."""
     said = sift(body, notes)
     stop = said.get("stop", [])
-    bound = said.get("max_completion_tokens", said.get("max_tokens"))
+    bound = "max_completion_tokens" if "max_completion_tokens" in said else "max_tokens"
     return Request(
         turns=tuple(_turn(m, notes) for m in notes.objects(said.get("messages"), "messages")),
         tools=tuple(_tool(t, notes) for t in notes.objects(said.get("tools", []), "tools")),
         choice=_choice(said["tool_choice"], notes) if "tool_choice" in said else None,
-        parallel=cast("bool | None", said.get("parallel_tool_calls")),
-        bound=count(bound),
+        parallel=notes.flag(said.get("parallel_tool_calls"), "parallel_tool_calls"),
+        bound=notes.whole(said.get(bound), bound),
         temperature=said.get("temperature"),
         top_p=said.get("top_p"),
-        stop=(stop,)
-        if isinstance(stop, str)
-        else tuple(notes.text(s, "stop[]") for s in cast("list[JSONValue]", stop)),
-        effort=cast("str | None", said.get("reasoning_effort")),
-        verbosity=cast("str | None", said.get("verbosity")),
+        stop=(stop,) if isinstance(stop, str) else notes.texts(stop, "stop"),
+        effort=notes.word(said.get("reasoning_effort"), "reasoning_effort"),
+        verbosity=notes.word(said.get("verbosity"), "verbosity"),
         format=_format(notes.object(said["response_format"], "response_format"), notes)
         if "response_format" in said
         else None,
@@ -85,8 +83,8 @@ def _turn(message: JSONObject, notes: Notes) -> Turn:
         return Turn("assistant", tuple(_said(message, notes)))
     if role == "tool":
         notes.drop_others(message, ("role", "content", "tool_call_id"), "messages[]")
-        parts = tuple(_parts(message.get("content"), notes))
-        kept = tuple(p for p in parts if isinstance(p, Text))
+        parts = _parts(message.get("content"), notes)
+        kept = tuple(Text(p.text) if isinstance(p, Refusal) else p for p in parts)
         return Turn("user", (ToolOutput(notes.text(message.get("tool_call_id"), "tool_call_id"), kept),))
     if role not in ("system", "developer", "user"):
         if role == "function":
@@ -192,7 +190,7 @@ def _tool(tool: JSONObject, notes: Notes) -> Tool:
         notes.text(function.get("name"), "tools[].function.name"),
         None if description is None else notes.text(description, "tools[].function.description"),
         None if schema is None else notes.object(schema, "tools[].function.parameters"),
-        cast("bool | None", function.get("strict")),
+        notes.flag(function.get("strict"), "tools[].function.strict"),
     )
 
 
@@ -222,7 +220,7 @@ def format_of(value: JSONObject, notes: Notes, where: str) -> Format:
         notes.object(value.get("schema", {}), f"{where}.schema"),
         notes.text(value.get("name", "answer"), f"{where}.name"),
         description if isinstance(description, str) else None,
-        cast("bool | None", value.get("strict")),
+        notes.flag(value.get("strict"), f"{where}.strict"),
     )
 
 
@@ -231,7 +229,7 @@ def write_request(request: Request, notes: Notes) -> JSONObject:
     body: JSONObject = {"messages": [m for turn in request.turns for m in _messages(turn, notes)]}
     if request.tools:
         body["tools"] = [_tool_json(tool) for tool in request.tools]
-    if request.choice is not None:
+    if request.choice is not None and (request.tools or request.choice.mode in ("required", "named")):
         named: JSONObject = {"type": "function", "function": {"name": request.choice.name}}
         body["tool_choice"] = named if request.choice.mode == "named" else request.choice.mode
     plain: tuple[tuple[str, JSONValue], ...] = (
@@ -372,14 +370,13 @@ def read_response(body: JSONObject) -> Answer:
         stop = "tools"
     if any(isinstance(p, Refusal) for p in said):
         stop = "refusal"
-    created = body.get("created")
     return Answer(
         id=str(body.get("id") or "chatcmpl-0"),
         model=str(body.get("model") or ""),
         parts=said,
         stop=stop,
         usage=usage_from_chat(body),
-        created=created if type(created) is int else 0,
+        created=moment(body.get("created")),
     )
 
 

@@ -18,7 +18,7 @@ from evalcore.wires.gateway.dialects.chat import (
     usage_json,
 )
 from evalcore.wires.gateway.dialects.deltas import Began, Closed, Delta, Finished, Grew, Opened
-from evalcore.wires.gateway.dialects.neutral import Part, Reasoning, Refusal, Text, ToolUse
+from evalcore.wires.gateway.dialects.neutral import Part, Reasoning, Refusal, Text, ToolUse, moment
 
 _OF_CHUNK: Final = ("id", "created", "model", "system_fingerprint", "service_tier")
 _THOUGHT: Final = ("reasoning_content", "reasoning")
@@ -43,15 +43,16 @@ class ChatStream:
             if key != "choices" and (value is not None or key not in self._head):
                 self._head[key] = value
         if first:
-            created = self._head.get("created")
             made.append(
                 Began(
                     str(self._head.get("id") or "chatcmpl-0"),
                     str(self._head.get("model") or ""),
-                    created if type(created) is int else 0,
+                    moment(self._head.get("created")),
                 )
             )
         choices = event.get("choices")
+        if not choices and event.get("usage") is not None:
+            self.ended = True  # what comes last of all; some servers give no reason before it
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict):
                 made += self._choice(choice)

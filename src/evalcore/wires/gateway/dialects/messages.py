@@ -28,7 +28,6 @@ from evalcore.wires.gateway.dialects.neutral import (
     ToolUse,
     Turn,
     arguments_of,
-    count,
     data_url,
     input_of,
     joined,
@@ -76,16 +75,17 @@ def read_request(body: JSONObject, notes: Notes) -> Request:
     notes.drop_others(config, ("effort", "format"), "output_config")
     choice = notes.object(said["tool_choice"], "tool_choice") if "tool_choice" in said else None
     serial = choice.get("disable_parallel_tool_use") if choice else None
+    serial = notes.flag(serial, "tool_choice.disable_parallel_tool_use")
     return Request(
         turns=tuple(turns),
         tools=tuple(_tool(t, notes) for t in notes.objects(said.get("tools", []), "tools")),
         choice=None if choice is None else _choice(choice, notes),
         parallel=None if serial is None else not serial,
-        bound=count(said.get("max_tokens")),
+        bound=notes.whole(said.get("max_tokens"), "max_tokens"),
         temperature=said.get("temperature"),
         top_p=said.get("top_p"),
-        stop=tuple(notes.text(s, "stop_sequences[]") for s in cast("list[JSONValue]", said.get("stop_sequences", []))),
-        effort=cast("str | None", config.get("effort")),
+        stop=notes.texts(said.get("stop_sequences", []), "stop_sequences"),
+        effort=notes.word(config.get("effort"), "output_config.effort"),
         format=_format(config.get("format"), notes),
     )
 
@@ -177,7 +177,7 @@ def _tool(tool: JSONObject, notes: Notes) -> Tool:
         notes.text(tool.get("name"), "tools[].name"),
         None if description is None else notes.text(description, "tools[].description"),
         notes.object(tool["input_schema"], "tools[].input_schema"),
-        cast("bool | None", tool.get("strict")),
+        notes.flag(tool.get("strict"), "tools[].strict"),
     )
 
 

@@ -200,6 +200,28 @@ class Notes:
             raise self.malformed(what, "an object")
         return value
 
+    def texts(self, value: JSONValue, what: str) -> tuple[str, ...]:
+        """A list of texts. Raises RefusedRequest."""
+        if not isinstance(value, list):
+            raise self.malformed(what, "a list of texts")
+        return tuple(self.text(item, f"{what}[]") for item in value)
+
+    def whole(self, value: JSONValue, what: str) -> int | None:
+        """A whole number; None where nothing is said. Raises RefusedRequest."""
+        if value is not None and type(value) is not int:
+            raise self.malformed(what, "a whole number")
+        return value
+
+    def flag(self, value: JSONValue, what: str) -> bool | None:
+        """Yes or no; None where nothing is said. Raises RefusedRequest."""
+        if value is not None and not isinstance(value, bool):
+            raise self.malformed(what, "true or false")
+        return value
+
+    def word(self, value: JSONValue, what: str) -> str | None:
+        """A text; None where nothing is said. Raises RefusedRequest."""
+        return None if value is None else self.text(value, what)
+
     def objects(self, value: JSONValue, what: str) -> Iterator[JSONObject]:
         """A list of objects. Raises RefusedRequest."""
         if not isinstance(value, list):
@@ -232,9 +254,9 @@ def arguments_of(value: JSONObject) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def count(value: JSONValue) -> int | None:
-    """A whole number, if it is one."""
-    return value if type(value) is int else None
+def moment(value: JSONValue) -> int:
+    """Seconds since 1970, as far as they are some."""
+    return int(value) if isinstance(value, (int, float)) and abs(value) < 1e15 else 0
 
 
 def data_url(media: str, data: str) -> str:

@@ -27,8 +27,8 @@ from evalcore.wires.gateway.dialects.neutral import (
     ToolOutput,
     ToolUse,
     Turn,
-    count,
     joined,
+    moment,
 )
 
 _REDACTED: Final = "redacted:"  # before a seal that is a thought itself: this dialect has one field for both
@@ -56,12 +56,12 @@ def read_request(body: JSONObject, notes: Notes) -> Request:
         turns=tuple(turns),
         tools=tuple(_tool(t, notes) for t in notes.objects(said.get("tools", []), "tools")),
         choice=_choice(said["tool_choice"], notes) if "tool_choice" in said else None,
-        parallel=cast("bool | None", said.get("parallel_tool_calls")),
-        bound=count(said.get("max_output_tokens")),
+        parallel=notes.flag(said.get("parallel_tool_calls"), "parallel_tool_calls"),
+        bound=notes.whole(said.get("max_output_tokens"), "max_output_tokens"),
         temperature=said.get("temperature"),
         top_p=said.get("top_p"),
-        effort=cast("str | None", reasoning.get("effort")),
-        verbosity=cast("str | None", text.get("verbosity")),
+        effort=notes.word(reasoning.get("effort"), "reasoning.effort"),
+        verbosity=notes.word(text.get("verbosity"), "text.verbosity"),
         format=_format(text.get("format"), notes),
         sealed=isinstance(include, list) and SEALED in include,
     )
@@ -179,7 +179,7 @@ def _tool(tool: JSONObject, notes: Notes) -> Tool:
         notes.text(tool.get("name"), "tools[].name"),
         None if description is None else notes.text(description, "tools[].description"),
         None if schema is None else notes.object(schema, "tools[].parameters"),
-        cast("bool | None", tool.get("strict")),
+        notes.flag(tool.get("strict"), "tools[].strict"),
     )
 
 
@@ -315,7 +315,6 @@ def read_response(body: JSONObject) -> Answer:
     )
     details = body.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
-    created = body.get("created_at")
     stop: Stop = "tools" if any(isinstance(p, ToolUse) for p in parts) else "end"
     if any(isinstance(p, Refusal) for p in parts):
         stop = "refusal"
@@ -327,7 +326,7 @@ def read_response(body: JSONObject) -> Answer:
         parts=tuple(parts),
         stop=stop,
         usage=usage_from_responses(body),
-        created=int(created) if isinstance(created, (int, float)) else 0,
+        created=moment(body.get("created_at")),
     )
 
 

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.wires.gateway.dialects.deltas import Began, Closed, Delta, Finished, Grew, Opened
-from evalcore.wires.gateway.dialects.neutral import Part, Reasoning, Refusal, Text, ToolUse
+from evalcore.wires.gateway.dialects.neutral import Part, Reasoning, Refusal, Text, ToolUse, moment
 from evalcore.wires.gateway.dialects.responses import (
     content_part,
     output_item,
@@ -68,8 +68,7 @@ class ResponsesStream:
         if not isinstance(response, dict):
             raise ValueError("response.created without a response")
         self._response = response
-        created = response.get("created_at")
-        began = int(created) if isinstance(created, (int, float)) else 0
+        began = moment(response.get("created_at"))
         return [Began(str(response.get("id") or "resp_0"), str(response.get("model") or ""), began)]
 
     def _added(self, index: int, item: JSONValue) -> list[Delta]:
