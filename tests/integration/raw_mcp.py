@@ -53,6 +53,12 @@ def steps(_: dict[str, Any], token: object) -> dict[str, Any]:
     return text("done")
 
 
+def chatter(arguments: dict[str, Any], __: object) -> dict[str, Any]:
+    for number in range(arguments["times"]):
+        say(method="notifications/message", params={"level": "info", "data": f"line {number}"})
+    return text("said")
+
+
 def die(_: dict[str, Any], __: object) -> dict[str, Any]:
     sys.stderr.write("Traceback\nRuntimeError: out of ideas\n")
     sys.stderr.flush()
@@ -82,6 +88,7 @@ DOING = {
     "get": get,
     "steps": steps,
     "die": die,
+    "chatter": chatter,
     "grow": grow,
     "long": lambda arguments, _: text("x" * int(arguments["size"])),
     "environment": lambda _, __: text(json.dumps(dict(os.environ))),

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 from attrs import frozen
 
 from evalcore.contracts import HarnessVersion, Job
@@ -103,6 +104,11 @@ def registry(*parts: object) -> Registry:
     found.add(PluginRef("ending", "ending", "1", "tests.integration.suite_parts"), Ending())
     assert found.failures == []
     return found
+
+
+def children() -> set[psutil.Process]:
+    """What this process has started, and what that has, as far as it still runs."""
+    return {p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE}
 
 
 def write(path: Path, lines: Sequence[Any]) -> Path:

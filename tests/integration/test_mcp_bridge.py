@@ -110,6 +110,16 @@ async def test_a_dead_or_wrong_address_is_one_clear_line() -> None:
         assert isinstance(nobody, InfraError) and "\n" not in nobody.message
 
 
+def test_an_address_and_its_headers_are_filled_from_the_environment_and_kept_secret() -> None:
+    services = FakeServices()
+    server = {"url": "${BASE:-http://127.0.0.1:1}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}
+    place = read_recipe({"servers": {"a": server}}).place("a", Path(), services, {"TOKEN": "token-0123456789"})
+    assert (place.url, place.headers) == ("http://127.0.0.1:1/mcp", {"Authorization": "Bearer token-0123456789"})
+    assert services.hidden == ["token-0123456789"]
+    with pytest.raises(ConfigError, match=r"^MCP server 'a': 'file:///etc/mcp' is no address$"):
+        read_recipe({"servers": {"a": server}}).place("a", Path(), services, {"TOKEN": "x", "BASE": "file:///etc"})
+
+
 @on_loop
 async def test_a_server_that_goes_away_is_no_fault_of_the_agents() -> None:
     async with serving() as server:
@@ -320,6 +330,18 @@ async def test_input_that_a_tool_of_the_newest_revision_wants_is_declined_and_on
         (asked,) = here.events("env.elicitation")
         assert (asked["server"], asked["message"], asked["answer"]) == ("raw", "Your name?", "decline")
         assert asked["schema"] == {"type": "object", "properties": {}}
+
+
+@on_loop
+async def test_what_a_server_logs_is_on_record_and_a_flood_is_counted() -> None:
+    async with opened({"raw": raw("chatter")}) as here:
+        await here.call("chatter", times=260)
+        await here.call("chatter", times=0)
+    logged = here.events("env.log")
+    assert len(logged) == bridge_module.MAX_EVENTS
+    assert (logged[0]["server"], logged[0]["level"], logged[0]["text"]) == ("raw", "info", "line 0")
+    (dropped,) = here.events("env.dropped")
+    assert (dropped["kind"], dropped["count"]) == ("env.log", 60)
 
 
 @on_loop

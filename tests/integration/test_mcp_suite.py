@@ -20,7 +20,7 @@ from evalcore.hookspecs import BridgeInfo, hookimpl
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import BridgeSpec, Limits, ToolSpec
 from tests.integration.conftest import Called
-from tests.integration.suite_parts import CONTROLS, Ran, planned, ran, scripted, write
+from tests.integration.suite_parts import CONTROLS, Ran, children, planned, ran, scripted, write
 from tests.integration.test_mcp_bridge import raw
 
 KEEP: Final[dict[str, Any]] = {
@@ -191,6 +191,7 @@ def test_servers_of_the_next_trials_are_started_while_others_run(tmp_path: Path)
     ]
     write(tmp_path / "mine.jsonl", lines)
     given = {"oracle": arms(mcp_servers="servers.json", sandbox="none")["oracle"]}
+    before = children()
     done = ran("mine.jsonl", tmp_path, given, options=RunOptions(concurrency=1))
     assert done.outcomes("oracle") == {f"t{number}": ["pass"] for number in range(6)}
     assert [[event["spare"] for event in events] for events in traces(done, "env.server")] == [
@@ -200,7 +201,7 @@ def test_servers_of_the_next_trials_are_started_while_others_run(tmp_path: Path)
     asked = [events[0]["data"]["mcp_state"][1]["text"] for events in traces(done, "evidence")]  # type: ignore[call-overload, index]
     pids = {json.loads(str(text))["pid"] for text in asked}
     assert len(pids) == 6 and not any(psutil.pid_exists(pid) for pid in pids)
-    assert not psutil.Process().children(recursive=True)
+    assert children() <= before
 
 
 @pytest.mark.parametrize("limits", [Limits(wall_s=1.0), Limits(tool_calls=1)])
@@ -208,11 +209,12 @@ def test_a_limit_ends_the_servers_with_the_trial(limits: Limits, tmp_path: Path)
     servers(tmp_path, raw=raw("hang,get", "stubborn"))
     write(tmp_path / "mine.jsonl", [{**KEEP, "gold": {"calls": [{"name": "get"}, {"name": "hang"}]}}])
     given = {"oracle": arms(mcp_servers="servers.json")["oracle"]}
+    before = children()
     done = ran("mine.jsonl", tmp_path, given, limits=limits)
     (attempt,) = done.attempts()
     assert attempt.exit is not None
     assert attempt.exit.limit == ("wall_s" if limits.wall_s else "tool_calls")
-    assert not [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
+    assert children() <= before
 
 
 # ── the axis instructions ────────────────────────────────────────────────────────────────────────────────────────────
@@ -357,3 +359,15 @@ def test_tools_before_and_after_are_one_sweep(cli: Callable[..., Called], tmp_pa
         ("react@mcp_servers=after.json", "pass"),
         ("react@mcp_servers=before.json", "fail"),
     ]
+
+
+def test_plan_tells_what_is_wrong_with_a_file_of_servers_and_needs_no_variable(
+    cli: Callable[..., Called], tmp_path: Path
+) -> None:
+    write(tmp_path / "mine.jsonl", [KEEP])
+    flags = ("mine.jsonl", "--harness", "noop", "--set", "mcp_servers=servers.json")
+    servers(tmp_path, raw={"command": "${NO_SUCH_FOLDER}/server"})
+    assert cli("plan", *flags).exit_code == 0
+    servers(tmp_path, raw={"comand": "server"})
+    told = cli("plan", *flags)
+    assert told.exit_code == 2 and "$.mcpServers.raw" in told.stderr

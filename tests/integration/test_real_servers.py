@@ -8,13 +8,12 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import psutil
 import pytest
 
 from evalcore.builtin.mcp.config import read_file
 from evalcore.engine.run import RunOptions
 from evalcore.engine.runner import RunEnd
-from tests.integration.suite_parts import ran
+from tests.integration.suite_parts import children, ran
 from tests.integration.test_http_calls import served
 from tests.integration.test_mcp_bridge import Opened, opened
 from tests.integration.test_mcp_suite import arms, traces
@@ -45,6 +44,7 @@ def declared(*names: str) -> dict[str, Any]:
 @pytest.mark.timeout(300)
 def test_the_example_suite_can_be_solved_and_does_not_solve_itself(tmp_path: Path) -> None:
     ids = [json.loads(line)["id"] for line in SUITE.read_text().splitlines() if line.startswith("{")]
+    before = children()
     done = ran(str(SUITE), tmp_path, arms(mcp_servers=str(SERVERS), sandbox="none"), options=RunOptions(concurrency=2))
     assert done.end == RunEnd("done")
     assert done.outcomes("oracle") == {task: ["pass"] for task in ids}
@@ -53,7 +53,7 @@ def test_the_example_suite_can_be_solved_and_does_not_solve_itself(tmp_path: Pat
         assert tuple(event["server"] for event in events) == NAMES
     spares = [events[0]["spare"] for events in traces(done, "env.server")]
     assert sum(map(bool, spares)) >= len(spares) - 4
-    assert not psutil.Process().children(recursive=True)
+    assert children() <= before
 
 
 @on_loop

@@ -217,8 +217,7 @@ async def make_plan(
     notes += [f"oracle is not applicable to {b.selector}: {n}" for b in benchmarks if (n := b.stamp.oracle_note)]
     if not cells:
         raise ConfigError("nothing to run", hint=notes[0] if notes else None)
-    if to_run:
-        _check_files(cells.values())
+    _check_files(cells.values(), to_run=to_run)
     _check_roles_money(study, cells, prices)
     cells, faulted = _disturbed(study, cells, parts)
     plan_notes = _missing(study, benchmarks, cells, parts.recordings) if parts.recordings else []
@@ -236,10 +235,10 @@ def _parts(study: Study, registry: Registry, services: LocalServices, replay: Re
     return Parts(registry, services, recordings=Recordings(replay) if replay else None, injector=injector)
 
 
-def _check_files(cells: Iterable[Cell]) -> None:
+def _check_files(cells: Iterable[Cell], *, to_run: bool) -> None:
     """Files that axes name, and what those name, are read here: a bad one is told before anything runs."""
     for cell in cells:
-        for transform, value in cell.transforms:
+        for transform, value in cell.transforms if to_run else ():
             turned: object = transform
             if isinstance(turned, CheckedTransform):
                 turned.check(value)

@@ -176,6 +176,9 @@ class McpEpisode:
             return
         self._closed = True
         self._end(self._stack)
+        for kind, count in self._told.items():
+            if count > MAX_EVENTS:
+                self._recorder.record("env.dropped", kind=kind, count=count - MAX_EVENTS)
         for connection in self._stack.connections.values():
             said = connection.program.stderr if connection.program is not None else None
             if said is not None and said.total:
