@@ -236,9 +236,9 @@ BRINGS = {
     "mock_mcp": "tool_server",
     "intelligence": "--model provider/name",
     "model": "--model provider/name",
-    "policy": "dialogues in the engine",
-    "max_turns": "dialogues in the engine",
-    "user_simulator": "dialogues in the engine",
+    "policy": "a plugin with a driver",
+    "max_turns": "a plugin with a driver",
+    "user_simulator": "a plugin with a driver",
 }
 
 

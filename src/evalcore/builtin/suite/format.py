@@ -24,8 +24,8 @@ _SECONDS: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3
 # ── what is not run, and what to do ──────────────────────────────────────────────────────────────────────────────────
 
 _DIALOGUES: Final = (
-    "conversations are not run yet",
-    "they come with dialogues in the engine, and the roles user and judge",
+    "a suite's task has one turn: conversations are not run",
+    "a benchmark whose users are simulated is a plugin with a driver (docs/plugins.md, Dialogues)",
 )
 _WORKFLOWS: Final = "workflows come with the harness `agentd`: they are a structure of the agent, an axis of the study"
 _MODEL: Final = ("a task names no model", "remove it: the model is the arm's (--model provider/name)")
