@@ -22,7 +22,7 @@ from evalcore.wires.recorder import AttemptRecorder
 from evalcore.wires.tools import RecordedTools
 from tests.integration.test_http_tools import Session, until
 from tests.integration.test_mcp_bridge import opened, raw
-from tests.integration.wire_rig import MODERN, client, modern, on_loop, open_wires, serving
+from tests.integration.wire_rig import MODERN, client, modern, on_loop, open_wires, serving, stdio
 
 HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
@@ -141,7 +141,7 @@ def test_progress_passes_through_the_shim_to_stdio_too(mode: str) -> None:
                 args=["-m", "evalcore.wires.stdio_shim"],
                 env={"EVALCORE_MCP_URL": here.door.url},
             )
-            async with Client(shim, mode=mode) as agent:
+            async with Client(stdio(shim), mode=mode) as agent:
                 await agent.call_tool("steps", {}, progress_callback=listen)
         assert heard == [1, 2, 3]
 

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.integration.wire_rig import stdio
+
 FILES = [".github/workflows/evalcore.yml", ".mcp.json", "model.toml", "server.py", "study.toml", "tasks.jsonl"]
 
 
@@ -91,7 +93,7 @@ def test_the_server_that_it_writes_speaks_mcp(tmp_path: Path) -> None:
 
     async def talk() -> tuple[list[str], str]:
         program = StdioServerParameters(command=sys.executable, args=["server.py"], cwd=str(tmp_path))
-        async with Client(program, cache=None) as session:
+        async with Client(stdio(program), cache=None) as session:
             names = [tool.name for tool in (await session.list_tools()).tools]
             result: Any = await session.call_tool("count_words", {"text": "one two three"})
             return names, result.content[0].text

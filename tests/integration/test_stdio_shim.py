@@ -20,7 +20,7 @@ import pytest
 from evalcore.values.json import JSONObject
 from evalcore.values.task import Limits
 from evalcore.wires.stdio_shim import LINE_CAP, Shim, check_url
-from tests.integration.wire_rig import MODERN, TOOLS, modern, on_loop, open_wires, serving, until
+from tests.integration.wire_rig import MODERN, TOOLS, modern, on_loop, open_wires, serving, stdio, until
 
 PROGRAM: Final = str(Path(sys.executable).with_name("evalcore"))
 
@@ -52,7 +52,7 @@ async def test_the_sdks_stdio_client_lists_and_calls_in_both_eras(mode: str) -> 
         here = StdioServerParameters(
             command=PROGRAM, args=["mcp-stdio"], env={"EVALCORE_MCP_URL": wires.tool_door.url}, cwd="/"
         )
-        async with Client(here, mode=mode, cache=None) as session:
+        async with Client(stdio(here), mode=mode, cache=None) as session:
             listed = (await session.list_tools()).tools
             answers: list[Any] = await asyncio.gather(
                 session.call_tool("echo", {"x": 5.0, "ü": "\n"}), session.call_tool("fail", {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from random import Random
@@ -225,6 +226,13 @@ async def serving() -> AsyncIterator[WireServer]:
 def client(**options: Any) -> httpx2.AsyncClient:
     """An HTTP client that keeps to this machine."""
     return httpx2.AsyncClient(verify=False, trust_env=False, timeout=60, **options)
+
+
+def stdio(program: Any) -> Any:
+    """A program's transport for MCP's own client, which else keeps the standard error that it was loaded with."""
+    from mcp.client.stdio import stdio_client
+
+    return stdio_client(program, errlog=sys.__stderr__)
 
 
 def modern(method: str, params: JSONObject | None = None, number: int = 1) -> tuple[dict[str, str], bytes]:
