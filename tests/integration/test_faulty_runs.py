@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from attrs import evolve
 
 from evalcore.engine.plan import make_plan
 from evalcore.engine.replay import Recordings, Replay
@@ -24,6 +25,7 @@ from evalcore.report.load import load_report, load_side
 from evalcore.report.scorecard import to_json
 from evalcore.values.convert import parse_toml
 from evalcore.values.injection import KINDS, Dropped, Injection, Malformed, ServerError, ToolError
+from evalcore.values.study import Contrast
 from evalcore.values.trial import TrialKey
 from evalcore.wires.injection import InjectedFault, Injector
 from tests.faults.rig import RunOptions, attempts, events, ran, registry, study
@@ -128,6 +130,19 @@ def test_the_disturbed_trials_stay_out_of_comparisons_replays_and_other_reports(
     for attempt in live:
         assert f"attempt {attempt.id} " in recordings.tape(attempt.key, arms[attempt.key.arm], ()).source
     recordings.close()
+
+
+def test_declared_contrasts_are_of_the_undisturbed_trials(tmp_path: Path) -> None:
+    what = study("toy-weather:8", arms=ARMS, faults=HALF, contrasts=(Contrast("a", "b"),))
+    ran(what, tmp_path, playbook=SURE, concurrency=8)
+    (contrast,) = load_report(tmp_path / "r").contrasts
+    assert "not of one kind" not in str(contrast)
+    assert {cell.provenance for cell in load_report(tmp_path / "r").cells} == {"live", "fault-injected"}
+    alone = evolve(what, faults=evolve(HALF, beside=False))
+    (tmp_path / "alone").mkdir()
+    ran(alone, tmp_path / "alone", playbook=SURE, concurrency=8)
+    (contrast,) = load_report(tmp_path / "alone" / "r").contrasts
+    assert "not of one kind" not in str(contrast)
 
 
 def test_a_replay_injects_none(tmp_path: Path) -> None:

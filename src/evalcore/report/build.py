@@ -80,9 +80,10 @@ class ReportBuilder:
         """The report of what has been added."""
         stamp, context = self._stamp, self._context
         cells = tuple(cell for pair in self._pairs.values() for cell in self._cells(pair))
-        found = contrasts(stamp, self._sides(cells)) if stamp.study.get("contrasts") else ()
+        compared = _undisturbed(stamp, cells)
+        found = contrasts(stamp, self._sides(compared)) if stamp.study.get("contrasts") else ()
         missing = sum(max(0, p.benchmark.tasks * stamp.repeats - p.trials) for p in self._pairs.values())
-        groups = comparable(cells)
+        groups = comparable(compared)
         weighting = Weighting.of(analysis_of(stamp), self._weights)
         return Report(
             stamp.run,
@@ -215,6 +216,11 @@ def _sides(stamp: RunStamp, arm: ArmStamp) -> tuple[bool, ...]:
     if not isinstance(faults, dict) or arm.control or not arm.uses_model:
         return (False,)
     return (False, True) if faults.get("beside", True) else (True,)
+
+
+def _undisturbed(stamp: RunStamp, cells: Sequence[Cell]) -> list[Cell]:
+    """The cells that comparisons are about: those with faults on purpose only where there are no others."""
+    return [c for c in cells if c.provenance != "fault-injected" or _sides(stamp, c.arm) == (True,)]
 
 
 class _Pending:

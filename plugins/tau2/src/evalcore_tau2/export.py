@@ -81,7 +81,7 @@ def _results(run: Path, grading: str) -> Iterator[tuple[Attempt, Grading]]:
     seen = set()
     for attempt in read_attempts(run):
         found = verdicts.get(attempt.id)
-        if found is not None and attempt.key not in seen:
+        if found is not None and not attempt.key.faults and attempt.key not in seen:
             seen.add(attempt.key)
             yield attempt, found
 
