@@ -17,7 +17,7 @@ from evalcore.contracts import (
     UserTurn,
     text_result,
 )
-from evalcore.errors import InfraError, LimitReached
+from evalcore.errors import ConfigError, InfraError, LimitReached
 from evalcore.toolkits.faults import WorkerFault
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import BridgeSpec, GoldDialogue, Message, ToolSpec
@@ -47,7 +47,8 @@ class Tau2Bridge:
         self._services = services
 
     async def open(self, spec: BridgeSpec, trial: OpenTrial) -> Tau2Episode:
-        """A fresh environment and user, up to the agent's first turn. Raises ToolkitError."""
+        """A fresh environment and user, up to the agent's first turn. Raises ConfigError, ToolkitError."""
+        solo, tools = _configured(spec.config)
         toolkit = await self._services.toolkit("tau2")
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(toolkit.session())
@@ -57,7 +58,7 @@ class Tau2Bridge:
                 "script": _script(trial),
             }
             first = await _ask(session, "open", request, OPEN_S)
-            return Tau2Episode(session, trial, spec.config, first, stack.pop_all())
+            return Tau2Episode(session, trial, solo, tools, first, stack.pop_all())
 
 
 def _script(trial: OpenTrial) -> list[JSONValue] | None:
@@ -82,12 +83,18 @@ class Tau2Episode:
     answers_unknown_tools = True  # upstream has an answer of its own to a tool that is not there, and counts it
 
     def __init__(
-        self, session: ToolkitSession, trial: OpenTrial, config: JSONObject, first: JSONObject, stack: AsyncExitStack
+        self,
+        session: ToolkitSession,
+        trial: OpenTrial,
+        solo: bool,
+        tools: tuple[ToolSpec, ...],
+        first: JSONObject,
+        stack: AsyncExitStack,
     ) -> None:
         self._session = session
         self._trial = trial
-        self._solo = bool(config["solo"])
-        self._tools = tuple(_tool(t) for t in cast("list[JSONObject]", config["tools"]))
+        self._solo = solo
+        self._tools = tools
         self._news = first
         self._stack = stack
         self._listener = Listener()
@@ -151,8 +158,8 @@ class Tau2Episode:
         return UserTurn((Message("user", str(news["heard"])),)) if self._over is None else self._ended()
 
     async def state(self) -> JSONValue:
-        """The simulation as it stands."""
-        return await self.simulation(malformed=False)
+        """Upstream's digests of the databases: what its evaluator compares."""
+        return await _ask(self._session, "digests", {}, MOVE_S)
 
     async def simulation(self, *, malformed: bool) -> JSONObject:
         """The simulation as it stands, ended as the agent ended where upstream's rules did not end it.
@@ -206,5 +213,15 @@ class Tau2Episode:
             self._trial.recorder.record(kind, source="user", requestor="user", **event)
 
 
-def _tool(value: JSONObject) -> ToolSpec:
-    return ToolSpec(str(value["name"]), str(value["description"]), cast(JSONObject, value["parameters"]))
+def _configured(config: JSONObject) -> tuple[bool, tuple[ToolSpec, ...]]:
+    """Whether the agent works alone, and its tools. Raises ConfigError for what is no configuration of this bridge."""
+    solo, tools = config.get("solo"), config.get("tools")
+    if not isinstance(solo, bool) or not isinstance(tools, list) or config.keys() != {"solo", "tools"}:
+        raise ConfigError("the bridge tau2 is configured with `solo`, true or false, and a list of `tools`")
+    return solo, tuple(_tool(tool) for tool in tools)
+
+
+def _tool(value: JSONValue) -> ToolSpec:
+    if not isinstance(value, dict) or not isinstance(schema := value.get("parameters"), dict):
+        raise ConfigError("a tool of the bridge tau2 has `name`, `description` and `parameters`, a JSON Schema")
+    return ToolSpec(str(value.get("name")), str(value.get("description")), schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import ClassVar, TypeAlias, cast
 
@@ -12,7 +12,7 @@ from attrs import evolve
 
 from evalcore.contracts import Bridge, Episode, InputRequired, ToolResult
 from evalcore.engine.services import LocalServices
-from evalcore.errors import EvalcoreError
+from evalcore.errors import EvalcoreError, LimitReached
 from evalcore.plugins import Registry
 from evalcore.testing.fakes import FakeTrial
 from evalcore.testing.suite.base import Conformance
@@ -26,7 +26,7 @@ from evalcore.testing.suite.checks import (
 )
 from evalcore.values.descriptors import BridgeInfo
 from evalcore.values.json import JSONObject, JSONValue, canonical, exact_text, from_exact_text
-from evalcore.values.task import Assignment, BridgeSpec, Call, Message, Task
+from evalcore.values.task import Assignment, BridgeSpec, Call, Message, Task, ToolSpec
 from evalcore.values.trial import BlobRef
 
 Answer: TypeAlias = "ToolResult | InputRequired"
@@ -230,18 +230,30 @@ class BridgeConformance(Conformance):
         self.run(look())
 
     def test_odd_arguments_never_raise(self, bridge: Bridge, spec: BridgeSpec, task: Task) -> None:
-        """Objects that lack what is required, hold what nobody asked for, or values of every odd kind."""
+        """Objects that lack what is required, hold what nobody asked for, or values of every odd kind.
 
-        async def look() -> None:
+        Where a limit of the environment's own ends an episode, the next one goes on with what is left.
+        """
+
+        async def look(odd: Iterator[tuple[str, JSONValue]]) -> bool:
             async with opened(bridge, spec, task) as episode:
-                for tool in episode.tools():
-                    for arguments in hostile_objects(tool.input_schema):
-                        answer = await answered(episode, tool.name, arguments)
-                        fault = None if isinstance(answer, InputRequired) else result_fault(answer)
-                        assert fault is None, f"{tool.name!r} with {arguments!r:.200}: {fault}"
+                for name, arguments in odd:
+                    try:
+                        answer = await answered(episode, name, arguments)
+                    except LimitReached:
+                        return True
+                    fault = None if isinstance(answer, InputRequired) else result_fault(answer)
+                    assert fault is None, f"{name!r} with {arguments!r:.200}: {fault}"
                 assert json_fault(await plain_state(episode)) is None
+            return False
 
-        self.run(look())
+        async def tools() -> list[ToolSpec]:
+            async with opened(bridge, spec, task) as episode:
+                return list(episode.tools())
+
+        odd = iter([(t.name, a) for t in self.run(tools()) for a in hostile_objects(t.input_schema)])
+        while self.run(look(odd)):
+            pass
 
     def test_a_bad_configuration_is_refused_on_purpose(self, bridge: Bridge, spec: BridgeSpec, task: Task) -> None:
         """An error of evalcore's own kinds, with what is wrong; or an episode, if it can be read so."""
@@ -286,9 +298,11 @@ async def played(bridge: Bridge, spec: BridgeSpec, task: Task, calls: Sequence[C
 
 
 async def answered(episode: Episode, name: str, arguments: JSONValue) -> Answer:
-    """A call's answer; an AssertionError in place of whatever it raises."""
+    """A call's answer; an AssertionError in place of whatever it raises but LimitReached."""
     try:
         return await episode.call(name, arguments)
+    except LimitReached:  # the environment's own rules have an end
+        raise
     except Exception as error:
         text = f"{name!r} with {arguments!r:.200} raised {type(error).__name__}: {error!s:.200}"
         raise AssertionError(f"{text}; a failure of a tool is a result with `error` set") from error

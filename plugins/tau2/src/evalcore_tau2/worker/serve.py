@@ -129,6 +129,11 @@ def finish(params: JSONObject, call: Any) -> JSONObject:
     return DIALOGUES[call.session].finish(params.get("reason"))
 
 
+def digests(_: JSONObject, call: Any) -> JSONObject:
+    """Upstream's digests of the databases as they stand."""
+    return DIALOGUES[call.session].digests()
+
+
 def close(params: JSONObject) -> None:
     """The session ended: its state goes."""
     DIALOGUES.pop(str(params["session"]), None)
@@ -193,6 +198,7 @@ def handlers() -> dict[str, Callable[..., object]]:
         "say": quiet(say),
         "call": quiet(call_tool),
         "finish": quiet(finish),
+        "digests": quiet(digests),
         "session.close": quiet(close),
         "wanted_judgement": quiet(wanted_judgement),
         "verdict": quiet(verdict),

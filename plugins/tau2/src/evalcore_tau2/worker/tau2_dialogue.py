@@ -198,6 +198,11 @@ class Dialogue:
             "policy_characters": len(policy),
         }
 
+    def digests(self) -> JSONObject:
+        """Upstream's digests of both databases; null for one that the domain does not have."""
+        environment = self.orchestrator.environment
+        return {"agent": environment.get_db_hash(), "user": environment.get_user_db_hash()}
+
     # ── upstream's steps ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _agent_is_next(self) -> bool:
