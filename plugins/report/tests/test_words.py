@@ -34,7 +34,7 @@ def measured() -> Report:
     ("better", "new solves more of sums than old (68 % against 50 % solved).",
      "The gap seen is +18 points, and everything from +4 to +31 fits the trials: no difference does not."),
     ("worse", "new solves less of sums than old", "no difference does not"),
-    ("inconclusive", "These trials cannot say whether new or old is better", "it could be real, and it could be none"),
+    ("inconclusive", "These trials cannot say whether new or old is better", "chance alone does as much too often"),
     ("candidate", "new and old may differ on sums: a lead, and no finding yet", "test it in a study of its own"),
     ("equivalent", "new and old solve equally much of sums, to within 5 points", "The gap seen is +18 points"),
     ("non-inferior", "new is not worse than old on sums by 5 points or more", "The gap seen is +18 points"),
@@ -47,6 +47,13 @@ def test_each_verdict_has_its_sentence(measured: Report, verdict: VerdictWord, t
     assert plain.startswith(title)
     assert lead in leads[0]
     assert ("Buy 40 more tasks." in leads) == (verdict in ("inconclusive", "candidate"))
+
+
+def test_an_interval_without_zero_is_no_verdict_yet(measured: Report) -> None:
+    across = evolve(FOUND, verdict="inconclusive", low=-0.04)
+    assert "it could be real, and it could be none" in headline(evolve(measured, contrasts=(across,)))[1][0]
+    beside = evolve(FOUND, verdict="inconclusive")
+    assert "chance alone does as much too often" in headline(evolve(measured, contrasts=(beside,)))[1][0]
 
 
 def test_one_arm_alone_is_told_with_what_fits(measured: Report) -> None:

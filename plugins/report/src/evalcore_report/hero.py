@@ -146,7 +146,9 @@ def _gap(c: ContrastResult) -> str:
     meaning = {
         "better": "no difference does not. The comparison was declared before the first trial.",
         "worse": "no difference does not. The comparison was declared before the first trial.",
-        "inconclusive": "so it could be real, and it could be none.",
+        "inconclusive": "so it could be real, and it could be none."
+        if c.low <= 0 <= c.high
+        else "but chance alone does as much too often for a verdict.",
         "candidate": "but it was not declared before the first trial: test it in a study of its own.",
     }
     return f"{fits}: {meaning[c.verdict]}" if c.verdict in meaning else f"{fits}."

@@ -151,7 +151,12 @@ def _other(kind: str, event: JSONObject) -> Step:
     if kind == "dialogue.reply":
         return Step(at, "the agent says", _text(event.get("answer")), "said")
     if kind == "dialogue.end":
-        return Step(at, "the dialogue ends", " ".join(_text(event.get(k)) for k in ("reason", "limit", "fault")), "end")
+        return Step(
+            at,
+            "the dialogue ends",
+            " ".join(text for k in ("reason", "limit", "fault") if (text := _text(event.get(k)))),
+            "end",
+        )
     if kind in ("model.retry", "model.paused"):
         return Step(at, f"{event.get('role')}: {kind.removeprefix('model.')}", _text(event.get("message")), "other")
     if kind == "exit":
