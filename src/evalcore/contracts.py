@@ -16,6 +16,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from attrs import Factory, frozen
 
 from evalcore.values.arm import Arm
+from evalcore.values.imported import ImportedRun
 from evalcore.values.json import JSONObject, JSONValue, exact_text
 from evalcore.values.task import (
     Assignment,
@@ -496,6 +497,16 @@ class CheckedTransform(Protocol):
     """A transform that can tell before a run that a value cannot be applied. `check` raises ConfigError."""
 
     def check(self, value: JSONValue) -> None: ...
+
+
+class Importer(Protocol):
+    """Reads somebody else's results. `knows` looks whether a file or folder is of its form, quickly.
+
+    `read` raises ConfigError that names the file, the place in it and what is wrong.
+    """
+
+    def knows(self, source: Path) -> bool: ...
+    def read(self, source: Path) -> ImportedRun: ...
 
 
 class Renderer(Protocol):

@@ -18,7 +18,7 @@ from tests.oracles import ROOT
 
 TOY_ENTRY: Final = '''
 """The entry module of the plugin `toy-echo`."""
-from evalcore.hookspecs import AdapterInfo, AxisInfo, GraderInfo, GroupInfo, ModelInfo, hookimpl
+from evalcore.hookspecs import AdapterInfo, AxisInfo, GraderInfo, GroupInfo, ImporterInfo, ModelInfo, hookimpl
 
 @hookimpl
 def evalcore_adapters():
@@ -40,6 +40,10 @@ def evalcore_models():
 @hookimpl
 def evalcore_axes():
     return [AxisInfo("shout", "whether to shout (toy)", "adapter", "boolean", default=False)]
+
+@hookimpl
+def evalcore_importers():
+    return [ImporterInfo("toy-lines", "a word said in a file (toy)", "toy_echo_parts:EchoLines")]
 '''
 
 TOY_PARTS: Final = '''
@@ -47,7 +51,8 @@ TOY_PARTS: Final = '''
 from evalcore.engine.trial import standard_deliverable
 from evalcore.errors import ConfigError
 from evalcore.values.task import Assignment, BridgeSpec, Call, Dataset, GoldCalls, Limits, Message, Task
-from evalcore.values.trial import Evidence, Verdict
+from evalcore.values.imported import ImportedArm, ImportedBenchmark, ImportedRun, ImportedTask, ImportedTrial
+from evalcore.values.trial import Evidence, Exit, Verdict
 
 WORDS = ("one", "two", "three", "fo\\x1b[31mur", "five", "six")
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -102,6 +107,22 @@ class EchoGrader:
 class BrokenGrader(EchoGrader):
     async def grade(self, task, deliverable, evidence, trace, judge):
         raise LookupError("the toy grader is \\x1b[31mbroken")
+
+
+class EchoLines:
+    def __init__(self, services, info):
+        pass
+
+    def knows(self, source):
+        return source.suffix == ".toy"
+
+    def read(self, source):
+        word, when = source.read_text(), "2026-01-01T00:00:00+00:00"
+        dataset = Dataset("toy-lines", "1", "2026-01-01", "CC0-1.0", "made up")
+        trial = ImportedTrial("lines", word, "old", 1, Exit("completed"), None, Verdict("pass", 1.0), when, 1.0)
+        benchmark = ImportedBenchmark("lines", dataset, (ImportedTask(word, word),), "ear")
+        arms = (ImportedArm("old", {"harness": "mouth"}),)
+        return ImportedRun("lines", when, {"tool": "mouth"}, (benchmark,), arms, (trial,))
 
 
 class DearProvider:

@@ -53,6 +53,7 @@ CASES: Final[dict[str, tuple[list[str], str, str, list[str], list[str]]]] = {
     ),
     "init": (["here"], "here/study.toml", "written", ["--wat"], ["runs/first/run.toml"]),
     "trace": ([RUN], "toy-echo/echo-0/", "attempt", [RUN, "zzz"], ["nope"]),
+    "import": (["old.toy"], "1 trial of old.toy, read as toy-lines", "run", ["study.toml"], ["nope.toy"]),
     "list": ([], "say what you are told to say", "benchmarks", ["bananas"], ["runs"]),
     "show": (["toy-echo"], "splits: loud, broken", "dataset", ["toy-echo", "echo-9"], ["./nope"]),
     "setup": (["toy-echo"], "", "toolkits", ["toy-ecko"], ["nope.toml"]),
@@ -67,6 +68,7 @@ every_verb = pytest.mark.parametrize("verb", sorted(CASES))
 def with_run(cli: Cli) -> Cli:
     """The program, with a run of the controls in `runs/first`."""
     Path("study.toml").write_text(STUDY)
+    Path("old.toy").write_text("one")
     assert cli("run", "toy-echo", "--name", RUN, "--quiet").exit_code == 0
     return cli
 

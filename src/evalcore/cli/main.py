@@ -29,6 +29,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "gate": ("evalcore.cli.gate:gate", "Fail where a run is not shown to be as good as a baseline."),
         "cost": ("evalcore.cli.cost:cost", "Say what a run spent, by role; void attempts apart."),
         "runs": ("evalcore.cli.runs:runs", "List runs with their size, or remove some."),
+        "import": ("evalcore.cli.import_run:import_run", "Make a run of another tool's results."),
         "trace": ("evalcore.cli.trace:trace", "List the trials of a run, or show one as it happened."),
         "list": ("evalcore.cli.list:list_", "List benchmarks, harnesses, models and all else installed."),
         "show": ("evalcore.cli.show:show", "Show a benchmark, a task, a harness, or a run."),

@@ -54,11 +54,12 @@ def resume(
     settings = run_settings(SettingFlags(outage_s=outage_s), session.environ)
     manner = Manner(concurrency, yes, bool(json), quiet, settings.outage_s)
     stamp = read_stamp(path)
+    study = engine.study_of(stamp)
     missing = _missing(path, stamp, refill=only_errors)
     manner.tell(f"{path}: {_at_most(missing)}")
     if missing and not (stamp.replay and not stamp.replay["record_missing"]):
         arms = [a.arm for a in stamp.arms]
-        ask(costly(arms, engine.study_of(stamp), session.registry(), _others(stamp)), manner)
+        ask(costly(arms, study, session.registry(), _others(stamp)), manner)
     options_ = evolve(run_options(path, manner, _counts(path, stamp)), budget_usd=budget_usd)
     with interruptible(path):
         _, end, notes = run_to_end(engine.resume(path, session.registry(), options_, only_errors=only_errors))

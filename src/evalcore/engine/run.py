@@ -130,7 +130,12 @@ async def remake(stamp: RunStamp, registry: Registry, services: LocalServices) -
 
 
 def study_of(stamp: RunStamp) -> Study:
-    """The study that a run was made from."""
+    """The study that a run was made from. Raises RefusedError for an imported one, which has none."""
+    if stamp.imported is not None:
+        raise RefusedError(
+            f"run {stamp.run} was imported from {stamp.imported}: it can be neither resumed, run nor graded again",
+            hint="what it was made with is not here; report, compare and trace show it",
+        )
     return parse_study(stamp.study, f"the study of run {stamp.run}")
 
 

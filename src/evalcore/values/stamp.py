@@ -91,3 +91,9 @@ class RunStamp:
     replay: JSONObject = Factory(dict)  # `run`, `path`, `record_missing`: where models' answers came from, if not live
     parent: str | None = None  # the run that `rerun` repeated
     prices: JSONObject = Factory(dict)  # the rows that costs were calculated with, by `price_key`; or why there is none
+
+    @property
+    def imported(self) -> str | None:
+        """The tool whose results this run is made of; None for one that was run here."""
+        source = self.study.get("imported")
+        return str(source.get("tool", "elsewhere")) if isinstance(source, dict) else None
