@@ -1,0 +1,1 @@
+"""Results in other tools' formats, and old ones read back."""
