@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from evalcore.cli.main import program
 from evalcore.engine.store import read_attempts, read_stamp
 from evalcore.values.redaction import RedactionRules
 from evalcore.values.trace import TraceReader
@@ -191,3 +193,24 @@ def test_the_run_is_left_as_it_was(weather: Path, tmp_path: Path) -> None:
     Spans().render(weather, tmp_path / "b")
     assert {p: p.read_bytes() for p in weather.rglob("*") if p.is_file()} == before
     assert read_stamp(weather).run == "r"
+
+
+def test_through_the_command_line(weather: Path, tmp_path: Path) -> None:
+    """Each form by its name, published or not; a run that was written comes back."""
+
+    def call(*arguments: str | Path) -> Any:
+        return CliRunner().invoke(program, [str(a) for a in arguments], env={"EVALCORE_PLUGINS": "interop"})
+
+    for form, count in (("inspect", 2), ("atif", 14), ("otel", 1)):
+        called = call("report", weather, "--format", form, "--out", f"{tmp_path / form}/", "--public")
+        assert called.exit_code == 0, called.output
+        assert len(called.stdout.splitlines()) == count
+    rules = tmp_path / "rules.toml"
+    rules.write_text('texts = ["Bern"]\n')
+    called = call("report", weather, "--format", "parquet", "--out", f"{tmp_path}/t/", "--redact", rules)
+    assert called.exit_code == 2 and "parquet cannot leave anything out" in called.stderr
+    log = next((tmp_path / "inspect").glob("*native.eval"))
+    called = call("import", log, "--out", tmp_path / "runs", "--name", "back")
+    assert called.exit_code == 0 and called.stdout.startswith(f"8 trials of {log}, read as inspect")
+    card = json.loads(call("report", tmp_path / "runs" / "back", "--json").stdout)
+    assert card["cells"][0]["stamp"]["provenance"] == "imported"

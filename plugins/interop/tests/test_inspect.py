@@ -243,7 +243,12 @@ def test_members_that_only_newer_pythons_read(tmp_path: Path) -> None:
         (lambda p: archive(p, sample(), header={**HEADER, "eval": {"task": "t"}}), "eval.model: expected a text"),
         (lambda p: archive(p, {**sample(), "epoch": "1"}), "a_epoch_1.json: $.epoch: expected an integer, got str"),
         (lambda p: archive(p, {**sample(), "id": None, "epoch": 1}), ".id: expected a text or a number"),
-        (lambda p: p.write_bytes(archive(p, sample()).read_bytes()[:200]), "no JSON"),
+        (lambda p: p.write_bytes(archive(p, sample()).read_bytes()[:200]), "the archive is broken: File is not a zip"),
+        (lambda p: archive(p, sample(total_time=-1)), "$.total_time: expected 0 or more, got -1"),
+        (
+            lambda p: archive(p, sample(model_usage={"m": {"input_tokens": -5}})),
+            "$.model_usage.m.input_tokens: expected 0 or more, got -5",
+        ),
         (lambda p: p.write_bytes(archive(p, sample()).read_bytes().replace(b"1+1?", b"9+9?")), "the archive is broken"),
     ],
 )
@@ -266,5 +271,6 @@ def test_an_unfinished_log_and_one_in_chunks(tmp_path: Path) -> None:
             file.writestr(member, json.dumps(sample()))
             if message == "chunks":
                 file.writestr("header.json", json.dumps(HEADER))
+        assert InspectLog().knows(log)
         with pytest.raises(ConfigError, match=message):
             InspectLog().read(log)

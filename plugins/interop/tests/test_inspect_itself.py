@@ -24,7 +24,7 @@ SCRIPT: Final = Path(__file__).with_name("read_logs.py")
 INSTALL_S: Final = 600.0
 READ_S: Final = 300.0
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def inspect(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inspect")
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    command = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check", INSPECT]
+    command = [str(python), "-m", "pip", "install", "-qq", "--no-compile", "--disable-pip-version-check", INSPECT]
     done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
     if done.returncode != 0:
         needs(f"{INSPECT} from the package index: {done.stderr[-300:]}")
@@ -99,3 +99,12 @@ def test_its_own_command_dumps_ours(inspect: Path, weather: Path, tmp_path: Path
     done = subprocess.run(command, capture_output=True, text=True, timeout=READ_S, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     assert len(json.loads(done.stdout)["samples"]) == 8
+
+
+def test_its_viewer_takes_ours(inspect: Path, weather: Path, tmp_path: Path) -> None:
+    logs = InspectLogs().render(weather, tmp_path / "logs")
+    command = [str(inspect.with_name("inspect")), "view", "bundle", "--log-dir", "logs", "--output-dir", "page"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=READ_S, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    listing = json.loads((tmp_path / "page" / "logs" / "listing.json").read_text())
+    assert set(listing) == {log.name for log in logs}

@@ -30,7 +30,7 @@ from evalcore.values.usage import Usage
 from evalcore_interop.reading import MAX_BYTES, Place, read_file, read_json
 
 LOG_VERSION: Final = 2
-_CONVERT: Final = "`inspect log convert --to eval` writes it anew"
+_CONVERT: Final = "`inspect log convert --to eval --output-dir DIR` writes it anew"
 _WHOLE: Final = re.compile(r"_epoch_\d+\.json\Z")
 _NO_MODEL: Final = "none/none"
 _ZSTD: Final = 93  # zip's number for it, which Python's zipfile does not know before 3.14
@@ -46,18 +46,17 @@ class InspectLog:
         pass
 
     def knows(self, source: Path) -> bool:
-        """A zip archive with a header, or a JSON file that begins as a log does."""
+        """A `.eval` file, whatever is wrong with it, or a JSON file that begins as a log does."""
         if not source.is_file():
             return False
-        if zipfile.is_zipfile(source):
-            with zipfile.ZipFile(source) as archive:
-                return "header.json" in archive.namelist()
+        if source.suffix == ".eval":
+            return True
         with source.open("rb") as file:
             return b'"eval"' in file.read(4096) and source.suffix == ".json"
 
     def read(self, source: Path) -> ImportedRun:
         """The run. Raises ConfigError for a log that is broken, or of another schema."""
-        header, samples = _archive(source) if zipfile.is_zipfile(source) else _plain(source)
+        header, samples = _plain(source) if source.suffix == ".json" else _archive(source)
         version = header.integer("version")
         if version != LOG_VERSION:
             raise ConfigError(f"{source}: log schema {version}, and {LOG_VERSION} is read", hint=_CONVERT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -28,21 +29,25 @@ class Place:
         return value
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """An integer."""
+        """An integer, 0 or more."""
         value = self.value.get(name)
         if value is None and default is not None:
             return default
         if not isinstance(value, int) or isinstance(value, bool):
             raise ConfigError(f"{self.where}.{name}: expected an integer, got {type(value).__name__}")
+        if value < 0:
+            raise ConfigError(f"{self.where}.{name}: expected 0 or more, got {value}")
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A number."""
+        """A finite number, 0 or more."""
         value = self.value.get(name)
         if value is None and default is not None:
             return default
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise ConfigError(f"{self.where}.{name}: expected a number, got {type(value).__name__}")
+        if not 0 <= value < inf:
+            raise ConfigError(f"{self.where}.{name}: expected 0 or more, got {value}")
         return float(value)
 
     def objects(self, name: str) -> list[Place]:
