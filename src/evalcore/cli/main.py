@@ -203,7 +203,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, given: bool) -> None:
 def program(blocked: tuple[str, ...]) -> None:
     """Measure agents: model, harness and packaging together, on public benchmarks, with honest statistics.
 
-    To begin: `evalcore list benchmarks`, then `evalcore run NAME`. Every verb has --help.
+    To begin: `evalcore list benchmarks`, `evalcore run NAME`. Any verb has -h.
     """
 
 
