@@ -18,6 +18,7 @@ import asyncio
 import ipaddress
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from email.utils import parsedate_to_datetime
@@ -83,7 +84,7 @@ class Sent:
     headers: Mapping[str, str]
 
 
-class HttpProvider:
+class HttpProvider(ABC):
     """A provider over HTTP. Clients are made when first used: reading the system's certificates takes time."""
 
     dialect = "openai-chat"
@@ -97,9 +98,9 @@ class HttpProvider:
         self._targets: dict[str, Target] = {}
         self._clients: dict[tuple[bool, bool], httpx2.AsyncClient] = {}
 
+    @abstractmethod
     def sent(self, target: Target, model: str, body: JSONObject, context: CallContext, *, streamed: bool) -> Sent:
         """The request that asks `model` for an answer, in the dialect that the context names."""
-        raise NotImplementedError
 
     def content(self, model: str) -> Mapping[str, str]:
         """No files stand behind a model's name."""

@@ -5,6 +5,7 @@ The work is done in `evalcore.report`; what a form looks like is said there.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -20,7 +21,7 @@ from evalcore.values.descriptors import MetricInfo, RendererInfo
 STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 
-class _OneFile:
+class _OneFile(ABC):
     """A form that is one file, named `file`."""
 
     file: ClassVar[str]
@@ -36,9 +37,9 @@ class _OneFile:
         write_durably(path, self.encode(report, run))
         return [path]
 
+    @abstractmethod
     def encode(self, report: Report, run: Path) -> bytes:
         """What is in the file."""
-        raise NotImplementedError
 
     def _metrics(self) -> list[tuple[MetricInfo, Any]]:
         """Those of plugins, where the services know of any."""
