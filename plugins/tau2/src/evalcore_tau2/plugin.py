@@ -98,6 +98,7 @@ def evalcore_adapters() -> list[AdapterInfo]:
             toolkits=("tau2",),
             context_tokens=benchmark.context_tokens,
             floor_note=benchmark.floor,
+            measured_floor=True,
             roles=_roles(benchmark),
         )
         for name, benchmark in BENCHMARKS.items()
