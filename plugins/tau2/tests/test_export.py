@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -9,13 +10,17 @@ from typing import Any
 
 import pytest
 
-from evalcore.engine.store import read_stamp
+from evalcore.engine.floors import read_floors
+from evalcore.engine.importing import write_imported
+from evalcore.engine.store import read_attempts, read_gradings, read_stamp
 from evalcore.errors import ConfigError
 from evalcore.hookspecs import RendererInfo
 from evalcore.report.load import load_report
 from evalcore.testing import toy
 from evalcore.toolkits.environment import Environment, worker_file
+from evalcore.values.floor import Floor
 from evalcore_tau2.export import Tau2Results
+from evalcore_tau2.results import Tau2Files
 from plugins.tau2.tests.rig import CONTROLS, registry, run, study
 from tests.oracles import oracle_path
 
@@ -56,7 +61,9 @@ def three_repeats(toolkit: Environment, tmp_path_factory: pytest.TempPathFactory
     what = study(
         ("tau2-retail",), arms, tasks=("10", "12", "57", "1"), judge="judges/yes", user="scripted/user.jsonl", repeats=3
     )
-    return run(what, folder)
+    with pytest.MonkeyPatch.context() as patch:  # its floor is measured anew, and kept nowhere
+        patch.setattr("evalcore.engine.floors.cache_root", lambda: folder)
+        return run(what, folder)
 
 
 def test_pass_hat_k_is_upstreams_own(toolkit: Environment, three_repeats: Path, tmp_path: Path) -> None:
@@ -82,6 +89,34 @@ def test_upstream_loads_every_simulation_and_gives_the_same_rewards_again(
     about = json.loads((tmp_path / "evalcore.json").read_text())
     assert about["run"] == read_stamp(three_repeats).run
     assert about["arms"]["react"]["benchmarks"] == {"tau2-retail": {"simulations": 12, "left_out": 0}}
+
+
+def test_what_is_exported_comes_back(toolkit: Environment, three_repeats: Path, tmp_path: Path) -> None:
+    Tau2Results().render(three_repeats, tmp_path / "out")
+    source = tmp_path / "out" / "react" / "tau2-retail"
+    asyncio.run(write_imported(Tau2Files().read(source), tmp_path / "back"))
+    assert _outcomes(tmp_path / "back") == _outcomes(three_repeats)
+    assert len(_outcomes(three_repeats)) == 12
+    before, after = ([*load_report(run).cells] for run in (three_repeats, tmp_path / "back"))
+    for name in ("pass@1", "pass^2", "pass^3"):
+        assert after[0].metrics[name].value == before[0].metrics[name].value
+    assert read_stamp(tmp_path / "back").arms[0].arm.axes["user_model"] == "scripted/user.jsonl"
+
+
+def test_its_floor_is_measured(toolkit: Environment, three_repeats: Path) -> None:
+    """Doing nothing solves 10, 12 and 57, and needs no judge for it."""
+    assert read_floors(three_repeats) == {"tau2-retail": Floor(tasks=4, solved=3)}
+    notes = [str(note) for note in load_report(three_repeats).notes]
+    assert any("an agent that does nothing solves 75.0 % (3 of 4)" in note for note in notes)
+
+
+def _outcomes(run: Path) -> dict[tuple[str, str, int], tuple[str, float | None]]:
+    """By benchmark, task and repeat: how it was graded."""
+    verdicts = {g.attempt: g.verdict for g in read_gradings(run, read_stamp(run).grading)}
+    return {
+        (a.key.benchmark, a.key.task, a.key.repeat): (verdicts[a.id].outcome, verdicts[a.id].score)
+        for a in read_attempts(run)
+    }
 
 
 def test_trials_that_wait_for_a_judge_are_left_out_and_counted(toolkit: Environment, tmp_path: Path) -> None:

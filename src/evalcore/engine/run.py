@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 from evalcore.contracts import Clock
 from evalcore.engine.benchmarks import Benchmark, grading_digest, load_benchmark
 from evalcore.engine.fault import UNCOUNTED
+from evalcore.engine.floors import measure_floors
 from evalcore.engine.judging import Judge, replies_of
 from evalcore.engine.ledger import Ledger
 from evalcore.engine.plan import Plan, close_plan, make_plan
@@ -284,6 +285,8 @@ async def _carry_out(
     try:
         with _signals(runner, options.on_stop):
             end = await runner.run()
+        if end.reason == "done":
+            await measure_floors(plan, path, services.clock, options.concurrency)
     finally:
         if watcher is not None:
             watcher.cancel()

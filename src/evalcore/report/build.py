@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import frozen
+from attrs import Factory, evolve, frozen
 
 from evalcore.contracts import Metric
 from evalcore.errors import RefusedError
@@ -26,6 +26,7 @@ from evalcore.report.sides import Side, TaskTrials
 from evalcore.report.tally import CountedTrial, Spent, World, row_of
 from evalcore.report.together import Weighting, comparable, front, one_score
 from evalcore.values.descriptors import MetricInfo
+from evalcore.values.floor import Floor
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp, price_key
 from evalcore.values.task import ROLES, Role
 from evalcore.values.trial import RESULTS, Attempt, Grading
@@ -41,6 +42,7 @@ class Context:
 
     peeks: tuple[Look, ...] = ()
     siblings: tuple[Sibling, ...] = ()
+    floors: Mapping[str, Floor] = Factory(dict)  # measured beside the run, by selector
 
 
 class ReportBuilder:
@@ -92,15 +94,19 @@ class ReportBuilder:
             stamp.created,
             stamp.grading,
             stamp.repeats,
-            cells,
+            tuple(self._with_floor(cell) for cell in cells),
             groups=group_values(stamp, cells),
             contrasts=found,
             budget_usd=_budget(stamp),
             design=design(stamp, found, context.peeks, context.siblings, missing),
             fronts=tuple(front(group, stamp.seed) for group in groups),
             composites=tuple(one_score(group, weighting, stamp.seed) for group in groups),
-            notes=(*notes.of_run(stamp, {cell.isolation for cell in cells}), *self._left_out(cells)),
+            notes=(*notes.of_run(stamp, {cell.isolation for cell in cells}, context.floors), *self._left_out(cells)),
         )
+
+    def _with_floor(self, cell: Cell) -> Cell:
+        floor = self._context.floors.get(cell.benchmark.selector)
+        return cell if floor is None or cell.arm.control else evolve(cell, floor=floor)
 
     def _sides(self, cells: Iterable[Cell]) -> dict[str, Side]:
         """Each arm as a comparison needs it. A task whose attempts were of two contents is in no side."""

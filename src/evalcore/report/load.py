@@ -10,6 +10,7 @@ from pathlib import Path
 from attrs import evolve
 
 from evalcore.contracts import Metric
+from evalcore.engine.floors import read_floors
 from evalcore.engine.store import gradings_of, read_attempts, read_grading_stamp, read_gradings, read_stamp
 from evalcore.errors import UnknownNameError
 from evalcore.report.build import Context, ReportBuilder
@@ -36,7 +37,9 @@ def load_report(
     """
     stamp = read_stamp(path)
     chosen = choose_grading(path, stamp, grading)
-    context = Context(peeks_of(path), siblings_of(path, stamp)) if stamp.study.get("contrasts") else Context()
+    context = Context(floors=read_floors(path) if chosen == stamp.grading else {})
+    if stamp.study.get("contrasts"):
+        context = evolve(context, peeks=peeks_of(path), siblings=siblings_of(path, stamp))
     builder = ReportBuilder(_graded_by(path, stamp, chosen), metrics, context=context, weights=weights)
     with _no_collector():
         for attempt, verdict in judged(path, stamp, chosen):

@@ -10,6 +10,7 @@ from attrs import Factory, frozen
 from evalcore.report.analysis import Composite, ContrastResult, Design, Front
 from evalcore.report.detail import Detail
 from evalcore.report.values import MetricValue
+from evalcore.values.floor import Floor
 from evalcore.values.json import JSONObject
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp
 from evalcore.values.task import Role
@@ -74,6 +75,7 @@ class Cell:
     notes: tuple[str, ...] = ()
     toolkits: JSONObject = Factory(dict)
     served: Mapping[Role, tuple[str, ...]] = Factory(dict)  # the models that answered, by their own word
+    floor: Floor | None = None  # measured beside the run; None: it was not, or noop is an arm of it
     detail: Detail = Detail()  # tasks trial by trial, and curves
     reasons: Mapping[str, str] = Factory(dict)  # field -> why it is None
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from evalcore.report.model import Exclusion, Note, RoleUsage
-from evalcore.report.words import plural
+from evalcore.report.words import percent, plural
+from evalcore.values.floor import Floor
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
 from evalcore.values.task import LIMIT_NAMES, Role
 
@@ -21,7 +22,7 @@ NO_ISOLATION: Final = (
 CONTROL: Final = "a control: it shows that the rig is sound, and is no score"
 
 
-def of_run(stamp: RunStamp, isolations: set[str]) -> list[Note]:
+def of_run(stamp: RunStamp, isolations: set[str], floors: Mapping[str, Floor]) -> list[Note]:
     """Notes about the whole run, then about each of its benchmarks."""
     notes = []
     if any(arm.control for arm in stamp.arms):
@@ -31,12 +32,14 @@ def of_run(stamp: RunStamp, isolations: set[str]) -> list[Note]:
     if "none" in isolations:
         notes.append(Note(NO_ISOLATION))
     for benchmark in stamp.benchmarks:
-        notes += [Note(text, benchmark.selector) for text in _of_benchmark(benchmark)]
+        notes += [Note(text, benchmark.selector) for text in _of_benchmark(benchmark, floors.get(benchmark.selector))]
     return notes
 
 
-def _of_benchmark(benchmark: BenchmarkStamp) -> list[str]:
+def _of_benchmark(benchmark: BenchmarkStamp, floor: Floor | None) -> list[str]:
     texts = [benchmark.floor_note] if benchmark.floor_note else []
+    if floor is not None:
+        texts = [*texts, f"the floor could not be measured: {floor.why}"] if floor.why else [_of_floor(floor)]
     if benchmark.oracle_note:
         texts.append(f"the oracle is not applicable: {benchmark.oracle_note}")
     dataset = benchmark.dataset
@@ -47,6 +50,17 @@ def _of_benchmark(benchmark: BenchmarkStamp) -> list[str]:
         given = ", ".join(f"{name} {bounds[name]:,.10g}" for name in LIMIT_NAMES if bounds[name] is not None)
         texts.append(f"limits are stricter than the benchmark's own ({given}): not comparable with published results")
     return texts
+
+
+def _of_floor(floor: Floor) -> str:
+    text = (
+        f"an agent that does nothing solves {percent(floor.solved / floor.tasks)} ({floor.solved:,} of {floor.tasks:,})"
+    )
+    if floor.ungraded:
+        text += f", and {floor.ungraded:,} more are for a judge to say, who was not asked"
+    if floor.lost:
+        text += f"; {plural(floor.lost, 'trial')} of it failed for want of infrastructure or of a verdict"
+    return text
 
 
 def _after(text: str) -> str:

@@ -96,6 +96,7 @@ def _cell(cell: Cell) -> JSONObject:
         "views": {label: _metric(value) for label, value in cell.views.items()},
         "flags": _counts(cell.flags),
         **parts.detail(cell.detail, _metric),
+        "floor": None if cell.floor is None else cell.floor.as_json(),
         "notes": list(cell.notes),
         "reasons": cast(JSONObject, reasons),
     }

@@ -40,6 +40,7 @@ class AdapterInfo(Descriptor):
     floor_note: str = ""  # what the scorecard says about an agent that does nothing
     roles: Mapping[Role, str] = Factory(dict)  # other roles that its trials have -> the model that upstream gives them
     tools_change: bool = False  # in the course of a trial
+    measured_floor: bool = False  # noop plays what is planned once, beside agents: the number in place of `floor_note`
 
 
 @frozen

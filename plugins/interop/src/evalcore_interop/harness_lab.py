@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from evalcore.contracts import Services
+from evalcore.datasets.reading import Place, read_file, read_json
 from evalcore.errors import ConfigError
 from evalcore.values.descriptors import ImporterInfo
 from evalcore.values.imported import ImportedArm, ImportedBenchmark, ImportedRun, ImportedTask, ImportedTrial
@@ -20,7 +21,6 @@ from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Dataset
 from evalcore.values.trial import Exit, Outcome, Verdict, Void
 from evalcore.values.usage import Usage
-from evalcore_interop.reading import Place, read_file, read_json
 
 RESULTS: Final = "results.jsonl"
 BENCHMARK: Final = "harness-lab"

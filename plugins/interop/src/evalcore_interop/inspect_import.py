@@ -20,6 +20,7 @@ from typing import Final
 import zstandard
 
 from evalcore.contracts import Services
+from evalcore.datasets.reading import MAX_BYTES, Place, read_file, read_json
 from evalcore.errors import ConfigError
 from evalcore.values.descriptors import ImporterInfo
 from evalcore.values.imported import ImportedArm, ImportedBenchmark, ImportedRun, ImportedTask, ImportedTrial
@@ -27,7 +28,6 @@ from evalcore.values.json import JSONObject, JSONValue, dumps
 from evalcore.values.task import ROLES, Dataset, Role
 from evalcore.values.trial import EXIT_KINDS, RESULTS, SUCCESSES, Exit, Verdict, Void
 from evalcore.values.usage import Usage
-from evalcore_interop.reading import MAX_BYTES, Place, read_file, read_json
 
 LOG_VERSION: Final = 2
 _CONVERT: Final = "`inspect log convert --to eval --output-dir DIR` writes it anew"

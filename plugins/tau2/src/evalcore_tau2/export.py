@@ -54,6 +54,11 @@ class Tau2Results:
     def render(self, run: Path, out: Path) -> list[Path]:
         """Write a run below `out`; returns the files. Raises ConfigError where it has nothing of τ²-bench."""
         stamp = read_stamp(run)
+        if stamp.imported is not None:
+            raise ConfigError(
+                f"run {stamp.run} was imported from {stamp.imported}: not all that a results file says is here",
+                hint="the file that it was made of is still upstream's" if stamp.imported == "tau2" else None,
+            )
         wanted = {b.selector for b in stamp.benchmarks if _name(b.selector) in BENCHMARKS}
         if not wanted:
             raise ConfigError(f"run {stamp.run} has no τ²-bench benchmark", hint="`evalcore report` shows what it has")

@@ -8,6 +8,7 @@ from evalcore.hookspecs import (
     AdapterInfo,
     BridgeInfo,
     GraderInfo,
+    ImporterInfo,
     RendererInfo,
     Requirement,
     ToolkitInfo,
@@ -97,6 +98,7 @@ def evalcore_adapters() -> list[AdapterInfo]:
             toolkits=("tau2",),
             context_tokens=benchmark.context_tokens,
             floor_note=benchmark.floor,
+            measured_floor=True,
             roles=_roles(benchmark),
         )
         for name, benchmark in BENCHMARKS.items()
@@ -126,6 +128,13 @@ def evalcore_renderers() -> list[RendererInfo]:
     """Back to upstream."""
     summary = "τ²-bench's own results files, one per arm and domain, for `tau2 view` and `tau2 evaluate-trajs`"
     return [RendererInfo("tau2-results", summary, "evalcore_tau2.export:Tau2Results")]
+
+
+@hookimpl
+def evalcore_importers() -> list[ImporterInfo]:
+    """And from there."""
+    summary = "τ²-bench's results: its results.json, or the folder that it lies in"
+    return [ImporterInfo("tau2-results", summary, "evalcore_tau2.results:Tau2Files")]
 
 
 @hookimpl
