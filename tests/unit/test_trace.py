@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalcore.values.json import JSONObject, dumps
+from evalcore.values.json import JSONObject, JSONValue, dumps
 from evalcore.values.task import Call
 from evalcore.values.trace import (
     TraceReader,
@@ -18,6 +18,7 @@ from evalcore.values.trace import (
     exit_kind,
     first_response_calls,
     message_of_response,
+    text_of_response,
     tool_calls,
 )
 
@@ -210,3 +211,34 @@ def test_a_refusal_is_read_from_a_response_of_openai() -> None:
     event: JSONObject = {"e": "model.response", "dialect": "openai-responses", "body": body}
     assert message_of_response(event)["refusal"] == "no"
     assert calls_of_response(event) == [Call("", None, "{")]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"body": {"choices": [{"message": {"content": "ab"}}]}},
+        {
+            "body": {
+                "choices": [{"message": {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}}]
+            }
+        },
+        {
+            "dialect": "anthropic-messages",
+            "body": {"content": [{"type": "thinking", "thinking": "?"}, {"type": "text", "text": "ab"}]},
+        },
+        {
+            "dialect": "openai-responses",
+            "body": {"output": [{"type": "message", "content": [{"type": "output_text", "text": "ab"}]}]},
+        },
+        {"body": "ab"},  # as a redaction leaves it
+    ],
+)
+def test_the_text_of_a_response_is_read_in_every_dialect(event: JSONObject) -> None:
+    assert text_of_response(event) == "ab"
+
+
+def test_parts_are_joined_by_what_is_asked_for() -> None:
+    parts: list[JSONValue] = [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]
+    event: JSONObject = {"body": {"choices": [{"message": {"content": parts}}]}}
+    assert text_of_response(event, "\n") == "a\nb"
+    assert text_of_response({"body": {"choices": []}}) == ""

@@ -134,6 +134,18 @@ def message_of_response(event: JSONObject) -> JSONObject:
     return {"role": "assistant", "content": texts, "refusal": refusal}
 
 
+def text_of_response(event: JSONObject, between: str = "") -> str:
+    """The text of a `model.response`, in whatever dialect; several parts of it are joined by `between`."""
+    body = event.get("body")
+    if isinstance(body, str):  # what a redaction put in its place
+        return body
+    content = message_of_response(event).get("content")
+    if isinstance(content, str):
+        return content
+    parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
+    return between.join(str(p["text"]) for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
+
+
 def calls_of_message(message: JSONValue) -> list[Call]:
     """The tool calls of a Chat Completions assistant message; arguments that are no JSON stay as `raw`."""
     calls = message.get("tool_calls") if isinstance(message, dict) else None

@@ -17,7 +17,7 @@ from evalcore.values.json import JSONObject, JSONValue, dumps
 from evalcore.values.redaction import NOTHING, Redaction, RedactionRules, redaction, redaction_of_texts
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp
 from evalcore.values.task import Role
-from evalcore.values.trace import TraceReader, assistant_message, calls_of_response
+from evalcore.values.trace import TraceReader, calls_of_response, text_of_response
 from evalcore.values.trial import Attempt, Grading
 from evalcore.values.usage import Usage
 
@@ -137,29 +137,6 @@ def _trace(store: TraceStore, attempt: Attempt) -> TraceReader:
 # ── a trace as a conversation ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def said(event: JSONObject) -> str:
-    """The text of a `model.response`, in whatever dialect."""
-    body = event.get("body")
-    dialect = event.get("dialect")
-    if not isinstance(body, dict):
-        return body if isinstance(body, str) else ""
-    if dialect == "anthropic-messages":
-        return _texts(body.get("content"), "text")
-    if dialect == "openai-responses":
-        output = body.get("output")
-        items = [i for i in output if isinstance(i, dict)] if isinstance(output, list) else []
-        return "\n".join(
-            t for i in items if i.get("type") == "message" if (t := _texts(i.get("content"), "output_text"))
-        )
-    content = assistant_message(body).get("content")
-    return content if isinstance(content, str) else _texts(content, "text")
-
-
-def _texts(content: JSONValue, kind: str) -> str:
-    parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
-    return "\n".join(str(p.get("text", "")) for p in parts if p.get("type") == kind)
-
-
 def text_of(content: JSONValue) -> str:
     """The text of a message's or a result's content; parts that are no text are named."""
     if isinstance(content, str):
@@ -224,7 +201,9 @@ class _Steps:
             for i, c in enumerate(calls_of_response(event))
         )
         self._asked = [(str(c["id"]), str(c["name"])) for c in calls]
-        self.all.append(Said("assistant", said(event), _number(event.get("t")), calls, response=event))
+        self.all.append(
+            Said("assistant", text_of_response(event, "\n"), _number(event.get("t")), calls, response=event)
+        )
 
     def called(self, event: JSONObject) -> None:
         number, tool = event.get("call"), str(event.get("tool"))

@@ -10,7 +10,7 @@ from attrs import define, frozen
 
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.values.task import Call
-from evalcore.values.trace import TraceReader, assistant_message, call_of, calls_of_message
+from evalcore.values.trace import TraceReader, calls_of_response, text_of_response
 
 
 @frozen
@@ -27,37 +27,7 @@ def last_spoken(trace: TraceReader) -> Spoken | None:
     event = trace.last("model.response")
     if event is None or event["role"] != "agent":
         return None
-    body = event["body"]
-    read = {"anthropic-messages": _anthropic, "openai-responses": _responses}.get(str(event.get("dialect")), _chat)
-    text, calls = read(body if isinstance(body, dict) else {})
-    return Spoken(event["call"], text or None, tuple(calls))
-
-
-def _chat(body: JSONObject) -> tuple[str, list[Call]]:
-    message = assistant_message(body)
-    content = message.get("content")
-    return content if isinstance(content, str) else _texts(content), calls_of_message(message)
-
-
-def _anthropic(body: JSONObject) -> tuple[str, list[Call]]:
-    blocks = body.get("content")
-    return _texts(blocks), [Call(str(b.get("name")), b.get("input")) for b in _objects(blocks, "tool_use")]
-
-
-def _responses(body: JSONObject) -> tuple[str, list[Call]]:
-    items = body.get("output")
-    texts = [_texts(item.get("content")) for item in _objects(items, "message")]
-    calls = [call_of({"function": item}) for item in _objects(items, "function_call")]
-    return "".join(texts), calls
-
-
-def _texts(parts: JSONValue) -> str:
-    return "".join(str(p["text"]) for p in _objects(parts, "text", "output_text") if isinstance(p.get("text"), str))
-
-
-def _objects(value: JSONValue, *kinds: str) -> list[JSONObject]:
-    items = value if isinstance(value, list) else []
-    return [i for i in items if isinstance(i, dict) and i.get("type") in kinds]
+    return Spoken(event["call"], text_of_response(event) or None, tuple(calls_of_response(event)))
 
 
 @define
