@@ -213,6 +213,10 @@ def test_a_refusal_is_read_from_a_response_of_openai() -> None:
     assert calls_of_response(event) == [Call("", None, "{")]
 
 
+TEXT_A: JSONObject = {"type": "text", "text": "a"}
+TEXT_B: JSONObject = {"type": "text", "text": "b"}
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -238,7 +242,7 @@ def test_the_text_of_a_response_is_read_in_every_dialect(event: JSONObject) -> N
 
 
 def test_parts_are_joined_by_what_is_asked_for() -> None:
-    parts: list[JSONValue] = [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]
+    parts: list[JSONValue] = [TEXT_A, {"type": "image"}, TEXT_B]
     event: JSONObject = {"body": {"choices": [{"message": {"content": parts}}]}}
     assert text_of_response(event, "\n") == "a\nb"
     assert text_of_response({"body": {"choices": []}}) == ""
