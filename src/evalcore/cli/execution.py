@@ -193,8 +193,11 @@ def finish(path: Path, end: RunEnd, registry: Registry, manner: Manner) -> int:
         say(table(rows))
     if error is not None:
         tell_error(rendered_error(error))
-    elif text := _ending(path, end, sum(cell.planned - cell.graded for cell in report.cells)):
-        tell(text)
+    else:
+        if end.asked_to_stop:
+            tell("asked to stop when every trial had begun: they were finished, and the run is done")
+        if text := _ending(path, end, sum(cell.planned - cell.graded for cell in report.cells)):
+            tell(text)
     return code
 
 

@@ -285,7 +285,7 @@ async def _carry_out(
     try:
         with _signals(runner, options.on_stop):
             end = await runner.run()
-        if end.reason == "done":
+        if end.reason == "done" and not end.asked_to_stop:
             await measure_floors(plan, path, services.clock, options.concurrency)
     finally:
         if watcher is not None:
