@@ -252,6 +252,18 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def test_a_run_goes_on_and_is_made_again_with_as_many_trials_at_a_time(cli: Cli) -> None:
+    def ways(run: str) -> int:
+        return int(json.loads(Path(f"runs/{run}/execution.json").read_bytes())["concurrency"])
+
+    assert cli("run", "toy-echo", "--concurrency", "2", "--name", "r").exit_code == 0
+    assert cli("resume", "r").exit_code == cli("rerun", "r", "--name", "s").exit_code == 0
+    assert (ways("r"), ways("s")) == (2, 2)
+    assert cli("resume", "r", EVALCORE_CONCURRENCY="7").exit_code == 0
+    assert cli("rerun", "r", "--name", "t", "--concurrency", "9").exit_code == 0
+    assert (ways("r"), ways("t")) == (7, 9)
+
+
 def test_resume_asks_before_it_spends(cli: Cli) -> None:
     assert cli(*DEAR, "--yes", "--limit", "2", "--name", "r").exit_code == 0
     assert cli("resume", "r").exit_code == 0  # nothing is missing, so nothing is asked

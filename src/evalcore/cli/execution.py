@@ -33,7 +33,6 @@ from evalcore.report.words import dollars, plural, seconds
 from evalcore.values.arm import Arm
 from evalcore.values.descriptors import MetricInfo, ModelInfo
 from evalcore.values.study import Study
-from evalcore.wires.gateway.breaker import PATIENCE_S
 
 PEEK: Final = "note: the contrasts are read before the study is at its end; the run keeps a record of it (looks.jsonl)"
 SCORECARD: Final = "scorecard.json"
@@ -47,7 +46,7 @@ class Manner:
     yes: bool = False
     json: bool = False
     quiet: bool = False
-    outage_s: float = PATIENCE_S  # how long a provider that is down is waited for
+    outage_s: float | None = None  # how long a provider that is down is waited for
 
     def tell(self, text: str = "") -> None:
         """Beside the result, unless that was not wanted."""
@@ -139,8 +138,7 @@ def run_options(path: Path, manner: Manner, before: Counts | None = None) -> Run
     """With progress, and with what Ctrl-C says."""
     watcher = Watcher(f"evalcore resume {path}", manner.quiet, before or {})
     watch = None if manner.quiet else watcher.watch
-    ways = manner.concurrency or DEFAULT_CONCURRENCY
-    return RunOptions(ways, watch=watch, on_stop=watcher.stopping, outage_s=manner.outage_s)
+    return RunOptions(manner.concurrency, watch=watch, on_stop=watcher.stopping, outage_s=manner.outage_s)
 
 
 # ── after ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,8 +191,11 @@ def finish(path: Path, end: RunEnd, registry: Registry, manner: Manner) -> int:
         say(table(rows))
     if error is not None:
         tell_error(rendered_error(error))
-    elif text := _ending(path, end, sum(cell.planned - cell.graded for cell in report.cells)):
-        tell(text)
+    else:
+        if end.asked_to_stop:
+            tell("asked to stop when every trial had begun: they were finished, and the run is done")
+        if text := _ending(path, end, sum(cell.planned - cell.graded for cell in report.cells)):
+            tell(text)
     return code
 
 

@@ -12,6 +12,7 @@ from evalcore.cli.execution import Manner, ask, costly, finish, fresh, interrupt
 from evalcore.cli.resume import CONCURRENCY, QUIET, RUN, YES
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import JSON, options
+from evalcore.engine.execution import read_execution
 from evalcore.engine.loop import run_to_end
 from evalcore.engine.plan import close_plan, make_plan
 from evalcore.engine.run import start, study_of
@@ -47,7 +48,8 @@ def rerun(
     """
     old = session.run_path(run)
     settings = run_settings(SettingFlags(out=out or str(old.parent), name=name), {})
-    manner = Manner(concurrency, yes, bool(json), quiet)
+    before = read_execution(old)
+    manner = Manner(concurrency or before.concurrency, yes, bool(json), quiet, before.outage_s)
     stamp = read_stamp(old)
     study = study_of(stamp)
     named = settings.out / (settings.name or default_run_name(study, SystemClock().now()))

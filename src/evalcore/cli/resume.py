@@ -20,7 +20,7 @@ from evalcore.report.words import plural
 from evalcore.values.stamp import RunStamp
 
 RUN = click.argument("run", metavar="RUN")
-CONCURRENCY = click.option("--concurrency", type=click.IntRange(1), metavar="C", help="Trials at a time (16).")
+CONCURRENCY = click.option("--concurrency", type=click.IntRange(1), metavar="C", help="Trials at a time (as before).")
 YES = click.option("--yes", is_flag=True, help="Do not ask before money is spent.")
 QUIET = click.option("--quiet", is_flag=True, help="No progress, and no word but the result.")
 
@@ -51,8 +51,8 @@ def resume(
     tasks, configurations or graders are no longer the same is refused.
     """
     path = session.run_path(run)
-    settings = run_settings(SettingFlags(outage_s=outage_s), session.environ)
-    manner = Manner(concurrency, yes, bool(json), quiet, settings.outage_s)
+    settings = run_settings(SettingFlags(concurrency=concurrency, outage_s=outage_s), session.environ)
+    manner = Manner(settings.concurrency, yes, bool(json), quiet, settings.outage_s)
     stamp = read_stamp(path)
     study = engine.study_of(stamp)
     missing = _missing(path, stamp, refill=only_errors)

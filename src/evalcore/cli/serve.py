@@ -142,7 +142,7 @@ async def _carry_out(
     finally:
         await services.close()
     # Ctrl-C is how a person ends a trial: what it left was captured and graded, and nothing is missing.
-    return RunEnd("done") if end.reason == "interrupted" and presses.count == 1 else end
+    return RunEnd("done") if end.reason in ("interrupted", "done") and presses.count == 1 else end
 
 
 @define

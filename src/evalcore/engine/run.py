@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 
 from evalcore.contracts import Clock
 from evalcore.engine.benchmarks import Benchmark, grading_digest, load_benchmark
+from evalcore.engine.execution import Execution, keep_execution, read_execution
 from evalcore.engine.fault import UNCOUNTED
 from evalcore.engine.floors import measure_floors
 from evalcore.engine.judging import Judge, replies_of
@@ -22,7 +23,6 @@ from evalcore.engine.plan import Plan, close_plan, make_plan
 from evalcore.engine.replay import Replay
 from evalcore.engine.roles import model_of
 from evalcore.engine.runner import (
-    DEFAULT_CONCURRENCY,
     FINISHING,
     Observer,
     Progress,
@@ -53,7 +53,6 @@ from evalcore.values.arm import Arm
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import Study
 from evalcore.values.trial import Attempt, Grading, TrialKey
-from evalcore.wires.gateway.breaker import PATIENCE_S
 from evalcore.wires.gateway.prices import PriceList
 from evalcore.wires.meter import RunBudget
 
@@ -64,11 +63,15 @@ _log = logging.getLogger("evalcore")
 class RunOptions:
     """How a run is carried out; nothing here changes a result."""
 
-    concurrency: int = DEFAULT_CONCURRENCY
+    concurrency: int | None = None  # trials at a time; None: as the run was carried out before, or as is usual
     watch: Callable[[Plan, Progress], Awaitable[None]] | None = None  # runs beside the trials until it is cancelled
     budget_usd: float | None = None  # of a resumed run: in the place of the study's
-    outage_s: float = PATIENCE_S  # how long a provider that is down is waited for
+    outage_s: float | None = None  # how long a provider that is down is waited for; None: likewise
     on_stop: Callable[[int], None] | None = None  # told of each Ctrl-C: 1, then 2
+
+    def over(self, before: Execution) -> Execution:
+        """How it is carried out now, where it was so before."""
+        return Execution(self.concurrency or before.concurrency, self.outage_s or before.outage_s)
 
 
 async def start(plan: Plan, path: Path, registry: Registry, services: LocalServices, options: RunOptions) -> RunEnd:
@@ -268,14 +271,16 @@ async def _carry_out(
         if lock is None:
             held.release()
         raise
+    execution = options.over(read_execution(path))
+    keep_execution(path, execution)
     for upstream in plan.parts.upstreams.values():
-        upstream.gate.breaker.patience_s = options.outage_s
+        upstream.gate.breaker.patience_s = execution.outage_s
     runner = Runner(
         plan,
         path,
         ledger,
         services.clock,
-        concurrency=options.concurrency,
+        concurrency=execution.concurrency,
         standing=standing,
         observers=_observers(registry),
         budget=budget,
@@ -285,8 +290,8 @@ async def _carry_out(
     try:
         with _signals(runner, options.on_stop):
             end = await runner.run()
-        if end.reason == "done":
-            await measure_floors(plan, path, services.clock, options.concurrency)
+        if end.reason == "done" and not end.asked_to_stop:
+            await measure_floors(plan, path, services.clock, execution.concurrency)
     finally:
         if watcher is not None:
             watcher.cancel()

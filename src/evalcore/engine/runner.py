@@ -65,6 +65,7 @@ class RunEnd:
     reason: StopReason
     error: EvalcoreError | None = None
     voids_left: int = 0  # trials that have no result after every retry
+    asked_to_stop: bool = False  # of a run that is done all the same: it came when the last trials had begun
 
     @property
     def exit_code(self) -> int:
@@ -101,7 +102,8 @@ class Runner:
         self._wanted = {b.selector: {name for t in b.tasks for name in t.requires} for b in plan.benchmarks}
         self._left: dict[TrialKey, asyncio.Future[Deliverable | None]] = {}
         self._replies = replies or {}
-        self._work = Ahead(self._todo(), self._concurrency)
+        self._to_come = self._todo()
+        self._work = Ahead(self._to_come, self._concurrency)
         self._draining = False
         self._stopping = False
         self._reason: StopReason = "done"
@@ -125,7 +127,13 @@ class Runner:
             raise
         finally:
             self._traces.close()
+        if self._reason == "interrupted" and self._all_done():
+            return RunEnd("done", None, self._voids_left, asked_to_stop=True)
         return RunEnd(self._reason, self._error, self._voids_left)
+
+    def _all_done(self) -> bool:
+        """Whether nothing is left to do; what an earlier process did is counted as it is come to."""
+        return next(self._to_come, None) is None and self.progress.done >= self.progress.total
 
     def _notices(self) -> list[str]:
         upstreams = self._plan.parts.upstreams.values()

@@ -15,7 +15,6 @@ from evalcore.values.descriptors import AxisType
 from evalcore.values.faults import Faults, Wrong, literal
 from evalcore.values.json import JSONValue
 from evalcore.values.study import Study
-from evalcore.wires.gateway.breaker import PATIENCE_S
 
 PREFIX: Final = "EVALCORE_"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
@@ -49,7 +48,7 @@ class RunSettings:
     json: bool = False
     quiet: bool = False
     budget_usd: float | None = None
-    outage_s: float = PATIENCE_S  # how long a provider that is down is waited for
+    outage_s: float | None = None  # how long a provider that is down is waited for; None: as is usual
 
 
 _TYPES: Final[Mapping[str, AxisType]] = {
