@@ -55,6 +55,6 @@ def _read(value: object) -> Execution | None:
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         return None
     ways, outage_s = value.get("concurrency"), value.get("outage_s")
-    if type(ways) is not int or ways < 1 or type(outage_s) not in (int, float):
+    if type(ways) is not int or ways < 1 or not isinstance(outage_s, (int, float)):
         return None
     return Execution(ways, float(outage_s)) if math.isfinite(outage_s) and outage_s > 0 else None
