@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP_INSTALL := $(BIN)/python -m pip install -qq --no-user --compile -c constraints.txt
 # An editable install leaves our own sources as they are. One that does not compile says so better when it is imported.
 COMPILE := $(BIN)/python -m compileall -qq src $(addsuffix /src,$(PLUGINS)) || true
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder # conftest.py has the order
 
 # One environment serves demo and test, so its install is editable. Each stamp is older than what an install depends on
 # if and only if there is something to do; the one with the dev extra does for both.
