@@ -31,7 +31,7 @@ from evalcore.values.trial import EXIT_KINDS, RESULTS, SUCCESSES, Exit, Verdict,
 from evalcore.values.usage import Usage
 
 LOG_VERSION: Final = 2
-# What reading a member may raise, by how it is compressed; RuntimeError: it is encrypted, or in a way that is not known.
+# What reading a member may raise, by how it is compressed; RuntimeError: it is encrypted, or in a way not known.
 _BROKEN: Final = (
     *(zipfile.BadZipFile, OSError, EOFError, RuntimeError, struct.error),
     *(zlib.error, lzma.LZMAError, zstandard.ZstdError),
