@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,9 +24,13 @@ from evalcore.values.trial import TrialKey
 from evalcore.wires.gateway.refused import RefusedRequest
 from evalcore_local.plugin import MODEL
 from evalcore_local.provider import LocalProvider
+from evalcore_local.requirements import FILES
 from tests.oracles import needs
 
 T = TypeVar("T")
+
+# Each of its matrices equals, byte for byte, what `gguf` 0.19.0 makes of the same: numpy, written apart from ggml.
+MADE_OVER = "390e4d6adc0b16a10f52e4cd230299e06f3ad55feedfa4d1f8baea2c38811717"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -56,6 +64,18 @@ def context(seed: int = 0) -> CallContext:
 
 def body(text: str, **more: Any) -> Any:
     return {"messages": [{"role": "user", "content": text}], "max_tokens": 12, "temperature": 0, **more}
+
+
+@contextmanager
+def others_at_work() -> Iterator[None]:
+    """Programs that want all cores, twice."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 def said(answer: Any) -> str:
@@ -104,3 +124,24 @@ def test_a_prompt_beyond_its_context_is_refused(registry: Registry) -> None:
 
     with pytest.raises(RefusedRequest, match="context"):
         with_model(registry, work)
+
+
+def test_a_busy_machine_changes_no_answer(registry: Registry) -> None:
+    asked = body("Tell a story of a fox and a goose, in which nobody is eaten. " * 8, max_tokens=60)
+
+    async def work(model: LocalProvider, _: LocalServices) -> tuple[str, str]:
+        quiet = said(await model.complete(MODEL, asked, context()))
+        with others_at_work():
+            return quiet, said(await model.complete(MODEL, asked, context()))
+
+    quiet, busy = with_model(registry, work)
+    assert quiet == busy and len(quiet) > 100
+
+
+def test_the_weights_are_made_over_as_the_formats_own_reference_does(registry: Registry) -> None:
+    async def work(_: LocalProvider, services: LocalServices) -> Any:
+        return await (await services.toolkit(MODEL)).stamp()
+
+    stamp = with_model(registry, work)
+    assert stamp["files"] == FILES
+    assert stamp["upstream"]["weights"] == MADE_OVER and stamp["upstream"]["threads"] == 2

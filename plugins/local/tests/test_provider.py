@@ -56,7 +56,7 @@ def ask(answer: Any, body: Any, model: str = "smollm2-135m") -> tuple[Any, Any]:
 
 def test_an_answer_says_what_model_it_is_of_and_that_nobody_bills_it() -> None:
     back, _ = ask(ANSWER, {"messages": []})
-    assert back["model"] == "SmolLM2-135M-Instruct Q4_1 (demonstration model)"
+    assert back["model"] == "SmolLM2-135M-Instruct Q4_0 (demonstration model)"
     assert back["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "cost": 0}
 
 
@@ -89,7 +89,7 @@ def test_another_name_is_told_before_anything_runs() -> None:
     local = provider(Toolkit(ANSWER))
     with pytest.raises(ConfigError, match="no model local/smollm2"):
         local.content("smollm2")
-    assert list(local.content("smollm2-135m")) == ["weights"]
+    assert list(local.content("smollm2-135m")) == ["weights", "form"]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Provider `local`: one small model in one process of its own, asked one thing at a time.
 
 Weights and llama.cpp are a toolkit (`evalcore setup local/smollm2-135m`); nothing is fetched when a run needs them.
-At temperature 0 the same request has the same answer on the same machine, whatever was asked before; at any other, the
-trial's seed makes it so. The model has no tool calling of its own, so a request with `tools` is refused: its template
-would drop them without a word.
+At temperature 0 the same request has the same answer on the same kind of processor, whatever was asked before and
+however busy the machine is; at any other, the trial's seed makes it so. The model has no tool calling of its own, so a
+request with `tools` is refused: its template would drop them without a word.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from evalcore.values.faults import nearest
 from evalcore.values.json import JSONObject, JSONValue
 from evalcore.wires.gateway.refused import RefusedRequest
 from evalcore_local.plugin import MODEL
-from evalcore_local.requirements import FILES, WEIGHTS
+from evalcore_local.requirements import FILES, FORM, WEIGHTS
 
 LOAD_S: Final = 120.0
 ANSWER_S: Final = 600.0  # of the model's own time; at 1 token a second, on a machine that is busy elsewhere
 OUTPUT: Final = 1024  # tokens, where a request sets no bound: a model this small can repeat itself without end
-_SERVED: Final = "SmolLM2-135M-Instruct Q4_1 (demonstration model)"
+_SERVED: Final = "SmolLM2-135M-Instruct Q4_0 (demonstration model)"
 _BOUNDS: Final = ("max_output_tokens", "max_completion_tokens", "max_tokens")  # the first that is there holds
 
 
@@ -38,9 +38,12 @@ class LocalProvider:
         self._turn = asyncio.Lock()  # two answers at once would each take twice the time
 
     def content(self, model: str) -> Mapping[str, str]:
-        """The digest of the weights: other weights would be another arm. Raises ConfigError for an unknown name."""
+        """The weights' digest, and the form they are made over to: other weights would be another arm.
+
+        Raises ConfigError for an unknown name.
+        """
         _check_name(model)
-        return {"weights": FILES[WEIGHTS]}
+        return {"weights": FILES[WEIGHTS], "form": FORM}
 
     async def prepare(self, model: str, settings: Mapping[str, JSONValue]) -> None:
         """Load the model before the first trial. Raises ConfigError, or ToolkitError where it cannot run here."""
