@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import jsonschema
 import pytest
 from attrs import evolve
+from rich.console import Console
 
 from evalcore.report import scorecard
 from evalcore.report.model import Report
+from evalcore.report.text import render
 from evalcore.values.arm import Arm
 from evalcore.values.stamp import ArmStamp, RunStamp
 from evalcore.values.trial import Exit
@@ -90,6 +94,18 @@ def test_the_composite_scales_by_absolute_anchors_and_says_who_else_would_win() 
     assert by["cheap"].wins + by["dear"].wins == pytest.approx(1.0)
     assert by["dear"].min_max == pytest.approx(0.35 / 0.6)  # best by success alone, worst by the others
     assert "of all weightings" in one.sentence and "may be chance" in one.sentence
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_the_table_shows_all_of_a_composite_to_whom_chose_its_weights(chosen: bool) -> None:
+    made = whole(priced(CHEAP, 6, 0.01), priced(DEAR, 10, 0.05))
+    made = evolve(made, composites=(evolve(made.composites[0], declared=chosen),))
+    console = Console(file=StringIO(), width=400)
+    render(made, console)
+    said = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+    assert "of all weightings" in said and "may be chance" in said  # never without its sensitivity
+    assert ("if one dimension were all that counts" in said) == ("each scaled from worst" in said) == chosen
+    assert ("--weights" in said) != chosen
 
 
 def test_a_score_does_not_depend_on_who_else_ran() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from attrs import frozen
 
 from evalcore.report import columns as shown
+from evalcore.report.analysis import Composite
 from evalcore.report.columns import CONTROLS, EFFORT, FLAKY, Column, Lines, name_of
 from evalcore.report.model import Cell, MetricValue, Report
 from evalcore.report.words import UNKNOWN, safe
@@ -164,7 +165,7 @@ def _together(report: Report, console: Console) -> None:
         _bullets([("", text) for text in shown.design_lines(report.design)], console)
     lines = [
         *((f.benchmark, "accuracy and cost", text) for f in report.fronts for text in shown.front_lines(f)),
-        *((c.benchmark, "composite", text) for c in report.composites for text in shown.composite_lines(c)),
+        *((c.benchmark, "composite", text) for c in report.composites for text in _one_score(c)),
     ]
     if lines:
         console.print()
@@ -172,6 +173,15 @@ def _together(report: Report, console: Console) -> None:
         several = len({benchmark for benchmark, *_ in lines}) > 1
         console.print()
         _bullets([(f"{b}, {what}" if several else what, text) for b, what, text in lines], console)
+
+
+def _one_score(composite: Composite) -> Iterable[str]:
+    """All of it where somebody chose the weights; else no more than who is ahead, and under how many weightings."""
+    if composite.declared:
+        return shown.composite_lines(composite)
+    return [
+        f"{composite.sentence}. Weights are a choice: --weights success=1,cost=1 makes it yours, and shows the rest."
+    ]
 
 
 def _notes(report: Report, cells: Sequence[Cell], console: Console) -> None:
