@@ -52,7 +52,7 @@ from evalcore.values.trial import (
 from evalcore.wires.gateway.channel import MemoryChannel
 from evalcore.wires.gateway.prices import ModelPrice
 from evalcore.wires.gateway.upstream import Upstream
-from evalcore.wires.http import Door, WireServer
+from evalcore.wires.http import Door, WireServer, close_all
 from evalcore.wires.injection import Injector
 from evalcore.wires.meter import Meter, RunBudget, limits_json, text_of
 from evalcore.wires.recorder import AttemptRecorder
@@ -285,8 +285,7 @@ async def _run(cell: Cell, trial: LiveTrial, meter: Meter, wires: tuple[Recorded
     try:
         out_of_time = not await _finished(task, trial, meter)
     finally:
-        for door in doors:
-            await door.close()
+        await close_all(doors)
     if task.done() and not task.cancelled():
         failure = task.exception()
         claim = None if failure else task.result()
@@ -311,8 +310,7 @@ async def _open_doors(
             doors.append(await server.serve_channel(channel, trial.recorder))
             channel.url = doors[-1].url
     except BaseException:
-        for door in doors:
-            await door.close()
+        await close_all(doors)
         raise
     return doors
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalcore.wires.http.door import Door
+from evalcore.wires.http.door import Door, close_all
 from evalcore.wires.http.server import WireServer
 
-__all__ = ["Door", "WireServer"]
+__all__ = ["Door", "WireServer", "close_all"]

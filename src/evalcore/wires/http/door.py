@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AsyncExitStack
 from typing import Any, Final, TypeVar
 
 from evalcore.contracts import Recorder
@@ -70,3 +71,10 @@ class Door:
             return
         self._told.add(event)
         self._events.record(kind, **fields)
+
+
+async def close_all(doors: Iterable[Door]) -> None:
+    """Close each, whatever the closing of another raises or is cut short by; then that goes on."""
+    async with AsyncExitStack() as stack:
+        for door in doors:
+            stack.push_async_callback(door.close)
