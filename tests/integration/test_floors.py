@@ -184,6 +184,30 @@ def test_failing_to_measure_is_a_note(tmp_path: Path, monkeypatch: pytest.Monkey
     assert MEASURED in notes(path)
 
 
+def test_a_cache_that_cannot_keep_it_hides_no_floor(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "floors").write_text("in the way of a folder")
+    assert MEASURED in notes(run(tmp_path, "r"))
+
+
+def test_nothing_goes_on_when_a_floor_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+
+    async def execute(cell: Any, task: Task, *_: Any) -> Any:
+        if task.id.endswith("1"):
+            raise ValueError("a fault of ours")
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(task.id)
+
+    when_told: list[int] = []
+    monkeypatch.setattr("evalcore.engine.floors.execute", execute)
+    monkeypatch.setattr("evalcore.engine.floors.write_durably", lambda *_: when_told.append(len(ended)))
+    run(tmp_path, "r")
+    assert when_told == [5]
+
+
 @pytest.mark.parametrize("text", ["no JSON", "[]", '{"schema": "other/1", "floors": {}}'])
 def test_a_file_of_floors_that_is_none_is_left_out(text: str, tmp_path: Path) -> None:
     path = run(tmp_path, "r")

@@ -102,8 +102,11 @@ async def _floor(plan: Plan, benchmark: Benchmark, clock: Clock, concurrency: in
         return known
     floor = await _play_all(plan, benchmark, clock, concurrency)
     if floor.lost == 0 and not floor.why:
-        kept.parent.mkdir(exist_ok=True)
-        write_durably(kept, dumps(floor.as_json()))
+        try:
+            kept.parent.mkdir(exist_ok=True)
+            write_durably(kept, dumps(floor.as_json()))
+        except OSError as error:
+            _log.warning("cannot keep a floor in %s: %s", kept.parent, error.strerror)
     return floor
 
 
@@ -131,7 +134,12 @@ async def _play_all(plan: Plan, benchmark: Benchmark, clock: Clock, concurrency:
         async with slots:
             return await _play(cell, task, plan.study.seed, clock)
 
-    results = await asyncio.gather(*(one(task) for task in benchmark.tasks))
+    try:
+        async with asyncio.TaskGroup() as group:  # where one raises, none goes on beside the run
+            trials = [group.create_task(one(task)) for task in benchmark.tasks]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    results = [trial.result() for trial in trials]
     return Floor(
         tasks=len(results),
         solved=sum(r in SUCCESSES for r in results),
