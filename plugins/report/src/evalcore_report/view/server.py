@@ -79,7 +79,7 @@ class ViewServer:
             self._pages.library.close()
 
     def warm_up(self) -> None:
-        """The first picture takes a second or two, most of it imports: better spent before somebody waits for a page."""
+        """The first picture takes a second or two, most of it imports: better spent before somebody waits."""
         from evalcore_report.draw import import_once, rows, svg
 
         import_once()
