@@ -169,6 +169,17 @@ def test_a_trial_without_a_result_is_excluded_by_its_reason() -> None:
     ]
 
 
+def test_a_view_is_read_of_ungraded_trials_too() -> None:
+    pairs = [graded(attempt(f"t{i}"), "fail", views={"database only": i < 1}) for i in range(3)]
+    pairs += [graded(attempt(f"t{i}"), "ungraded", views={"database only": True}) for i in range(3, 5)]
+    pairs += [graded(attempt("t5"), "ungraded")]  # of which nothing can be said
+    one = cell(pairs, ONCE)
+    view = one.views["database only"]
+    assert one.graded == 3 and view.n == 5
+    assert view.value == pytest.approx(3 / 5)
+    assert "among the trials of which it can be said, ungraded ones too" in view.method
+
+
 def test_ungraded_trials_bound_the_rate() -> None:
     pairs = [
         graded(attempt("t1"), "pass"),
