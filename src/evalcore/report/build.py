@@ -191,6 +191,7 @@ class ReportBuilder:
                 unseen=max(0, planned - pair.trials),
                 not_yet_graded=sum(p.grading is None and p.attempt.void is None for p in pending),
                 repeated=world.repeated,
+                executed=executed.trials,
                 usage=graded.usage,
             ),
             toolkits=stamp.toolkits,
