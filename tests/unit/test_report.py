@@ -169,6 +169,17 @@ def test_a_trial_without_a_result_is_excluded_by_its_reason() -> None:
     ]
 
 
+def test_a_view_is_read_of_ungraded_trials_too() -> None:
+    pairs = [graded(attempt(f"t{i}"), "fail", views={"database only": i < 1}) for i in range(3)]
+    pairs += [graded(attempt(f"t{i}"), "ungraded", views={"database only": True}) for i in range(3, 5)]
+    pairs += [graded(attempt("t5"), "ungraded")]  # of which nothing can be said
+    one = cell(pairs, ONCE)
+    view = one.views["database only"]
+    assert one.graded == 3 and view.n == 5
+    assert view.value == pytest.approx(3 / 5)
+    assert "among the trials of which it can be said, ungraded ones too" in view.method
+
+
 def test_ungraded_trials_bound_the_rate() -> None:
     pairs = [
         graded(attempt("t1"), "pass"),
@@ -459,3 +470,22 @@ def test_attempts_are_not_kept() -> None:
     for i in range(50):
         builder.add(*graded(attempt(f"t{i}"), "pass"))
     assert living() <= before
+
+
+def test_a_model_that_was_not_called_is_not_what_was_measured() -> None:
+    silent = [graded(attempt(f"t{i}", usage={}), "pass") for i in range(2)]
+    one = cell([*silent, graded(attempt("t2"), "pass")], ONCE)
+    assert "the model was not called in 2 of 3 trials: they say nothing about it" in one.notes
+    assert not [note for note in cell([graded(attempt("t2"), "pass")], ONCE).notes if "not called" in note]
+    control = cell([graded(attempt("t1", arm=ORACLE), "pass")], stamp([ORACLE], repeats=1))
+    assert not [note for note in control.notes if "not called" in note]
+
+
+def test_rows_that_differ_by_provenance_alone_are_told_apart_wherever_they_stand() -> None:
+    pairs = [
+        graded(attempt(f"t{i}", provenance=provenance), "pass", views={"by the book": True})
+        for i, provenance in enumerate(("live", "replayed"))
+    ]
+    text = flat(shown(report(pairs, ONCE)))
+    name = ONCE.arms[0].arm.label
+    assert f"by the book {name} 1 100.0 %" in text and f"by the book {name}, replayed 1 100.0 %" in text

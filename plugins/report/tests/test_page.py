@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from evalcore.engine.services import LocalServices
 from evalcore.plugins import load
@@ -16,6 +17,8 @@ from evalcore.report.words import percent
 from evalcore.values.descriptors import RendererInfo
 from evalcore.values.redaction import MARK, RedactionRules
 from evalcore.values.task import Dataset
+from evalcore_report.charts import Named
+from evalcore_report.figures import by_cluster
 from evalcore_report.renderer import HtmlPage, encode
 from evalcore_report.words import whole_percent
 from plugins.report.tests import runs
@@ -295,3 +298,49 @@ def test_a_user_s_rules_hold_everywhere_on_the_page(sample: Path, tmp_path: Path
 
 def test_a_copy_from_which_nothing_had_to_go_says_so(sample: Path, tmp_path: Path) -> None:
     assert "Nothing had to be withheld." in write(sample, tmp_path, public=True).read_text("utf-8")
+
+
+def test_few_clusters_are_named_with_what_each_arm_solved(tmp_path: Path) -> None:
+    arms = [runs.agent("a"), runs.agent("b")]
+    clusters = {f"t{i}": f"topic-{i % 3}" for i in range(9)}
+    bench = evolve(runs.benchmark("sums", 9, cluster_of=clusters), clusters=3)
+    run = runs.stamp(arms, [bench], 1, "r")
+    solved = {"a": {"topic-0", "topic-1"}, "b": {"topic-1"}}
+    pairs = [
+        runs.trial("sums", task, arm, 1, "pass" if cluster in solved[arm.arm.handle] else "fail")
+        for arm in arms
+        for task, cluster in clusters.items()
+    ]
+    report = load_report(runs.write(tmp_path / "r", run, pairs))
+    named = [Named(cell, cell.arm.arm.handle, i) for i, cell in enumerate(report.cells)]
+    assert [(s["cluster"], s["name"], s["share"], s["n"]) for s in by_cluster(named)] == [
+        ("topic-1", "a", 1.0, 3),
+        ("topic-1", "b", 1.0, 3),
+        ("topic-0", "a", 1.0, 3),
+        ("topic-0", "b", 0.0, 3),
+        ("topic-2", "a", 0.0, 3),
+        ("topic-2", "b", 0.0, 3),
+    ]
+    text = encode(tmp_path / "r", report, None).decode()
+    assert "Difficulty by cluster" in text and ">topic-2<" in text and "Difficulty of the" not in text
+
+
+def test_many_clusters_or_tasks_of_their_own_are_counted_by_how_hard_they_are(tmp_path: Path) -> None:
+    report = load_report(runs.sample(tmp_path / "r"))
+    text = encode(tmp_path / "r", report, None).decode()
+    assert "Difficulty of the tasks" in text and "Difficulty by cluster" not in text
+
+
+def test_what_is_written_in_a_picture_is_not_rounded(tmp_path: Path) -> None:
+    arms = [runs.agent("a"), runs.agent("b")]
+    run = runs.stamp(arms, [runs.benchmark("sums", 3)], 1, "r")
+    pairs = [
+        runs.trial("sums", f"t{i}", arm, 1, "pass", cost=0.004 * (n + 1))
+        for n, arm in enumerate(arms)
+        for i in range(3)
+    ]
+    report = load_report(runs.write(tmp_path / "r", run, pairs))
+    picture = encode(tmp_path / "r", report, None).decode().split("Accuracy and cost</h3>")[1].split("</svg>")[0]
+    ticks = re.findall(r">\$([0-9.]+)<", picture)
+    assert len(ticks) > 3 and len(set(ticks)) == len(ticks)
+    assert "0.002" in ticks

@@ -163,6 +163,7 @@ class ReportBuilder:
             world.tasks,
             pair.clusters,
             _ungraded(pending),
+            _open_views(pending),
             stamp.repeats,
             pair.rows(world, pending),
             executed,
@@ -206,6 +207,7 @@ class ReportBuilder:
                 unseen=max(0, planned - pair.trials),
                 not_yet_graded=sum(p.grading is None and p.attempt.void is None for p in pending),
                 repeated=world.repeated,
+                executed=executed.trials,
                 usage=graded.usage,
             ),
             toolkits=stamp.toolkits,
@@ -358,6 +360,15 @@ def _ungraded(pending: Iterable[_Pending]) -> dict[str, list[tuple[float, float]
             bounds = trial.grading.verdict.bounds if trial.grading else None
             scores.setdefault(trial.attempt.key.task, []).append(bounds or (0.0, 1.0))
     return scores
+
+
+def _open_views(pending: Iterable[_Pending]) -> dict[str, list[Mapping[str, bool]]]:
+    """By task, what the grader could say of each ungraded trial."""
+    found: dict[str, list[Mapping[str, bool]]] = {}
+    for trial in pending:
+        if trial.exclusion == "ungraded" and trial.grading and trial.grading.verdict.views:
+            found.setdefault(trial.attempt.key.task, []).append(trial.grading.verdict.views)
+    return found
 
 
 def _unpriced_why(stamp: RunStamp, arm: ArmStamp) -> dict[Role, str]:

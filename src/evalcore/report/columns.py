@@ -20,6 +20,7 @@ from evalcore.report.words import UNKNOWN, counted, dollars, percent, percent_ra
 
 Lines: TypeAlias = "Sequence[str] | None"  # a cell's lines, the first one prominent; None: nothing to show
 CONTROL_NAMES: Final = {"oracle": "oracle (ceiling)", "noop": "noop (floor)"}
+LIVE: Final = ("live", None)  # provenances that go without saying; None: nothing has run
 EXCLUDED: Final = {"infra_error": "void", "grader_error": "grader error", "ungraded": "ungraded"}
 FLIPS: Final = 3  # of either direction that a report names
 ENDS_ALONE: Final = ("better", "worse", "negligible", "equivalent", "non-inferior")  # verdicts that need no more data
@@ -46,15 +47,16 @@ def by_benchmark(report: Report) -> list[tuple[str, list[Cell]]]:
 
 
 def name_of(cell: Cell) -> str:
-    """The arm by its label; a control by what it is for."""
+    """The arm by its label, a control by what it is for; with the provenance, unless its trials were live."""
     arm = cell.arm.arm
-    return CONTROL_NAMES.get(arm.harness, arm.label) if cell.arm.control else arm.label
+    name = CONTROL_NAMES.get(arm.harness, arm.label) if cell.arm.control else arm.label
+    return name if cell.provenance in LIVE else f"{name}, {cell.provenance}"
 
 
 def place_of(cell: Cell) -> str:
     """Under which isolation and provenance the numbers were made."""
     place = f"isolation {cell.isolation}"
-    return place if cell.provenance in ("live", None) else f"{place} · {cell.provenance}"
+    return place if cell.provenance in LIVE else f"{place} · {cell.provenance}"
 
 
 def about_dataset(cells: Sequence[Cell], repeats: int = 1) -> tuple[str, str, str]:

@@ -42,7 +42,7 @@ def load_report(
     if stamp.study.get("contrasts"):
         context = evolve(context, peeks=peeks_of(path), siblings=siblings_of(path, stamp), stops=read_stops(path))
     builder = ReportBuilder(_graded_by(path, stamp, chosen), metrics, context=context, weights=weights)
-    with _no_collector():
+    with no_collector():
         for attempt, verdict in judged(path, stamp, chosen):
             builder.add(attempt, verdict)
     return builder.finish()
@@ -54,7 +54,7 @@ def load_sides(path: Path, grading: str | None = None) -> dict[str, Side]:
     chosen = choose_grading(path, stamp, grading)
     graded = _graded_by(path, stamp, chosen)
     builders = {arm.arm.digest: SideBuilder(graded, arm) for arm in stamp.arms}
-    with _no_collector():
+    with no_collector():
         for attempt, verdict in judged(path, stamp, chosen):
             if attempt.key.arm in builders:
                 builders[attempt.key.arm].add(attempt, verdict)
@@ -68,7 +68,7 @@ def load_side(path: Path, arm: str | None = None, grading: str | None = None) ->
     stamp = read_stamp(path)
     chosen = choose_grading(path, stamp, grading)
     builder = SideBuilder(_graded_by(path, stamp, chosen), choose_arm(stamp, arm))
-    with _no_collector():
+    with no_collector():
         for attempt, verdict in judged(path, stamp, chosen):
             builder.add(attempt, verdict)
     return evolve(builder.finish(), stops=_stops(path))
@@ -95,7 +95,7 @@ def judged(path: Path, stamp: RunStamp, grading: str) -> Iterator[tuple[Attempt,
 
 
 @contextmanager
-def _no_collector() -> Iterator[None]:
+def no_collector() -> Iterator[None]:
     """Lines become values that hold no cycles; looking for some takes half the time of reading 10,000 trials."""
     was_on = gc.isenabled()
     gc.disable()

@@ -28,6 +28,7 @@ NOTHING_GRADED: Final = "nothing has been graded"
 NOTHING_RAN: Final = "nothing has run"
 NO_MODEL: Final = "no model"
 RATE: Final = "mean over tasks of each task's share of {} among its graded trials"
+VIEW: Final = "mean over tasks of each task's share of yes among the trials of which it can be said, ungraded ones too"
 MEAN: Final = "mean over tasks of each task's mean over its executed trials of {}"
 BUILT_IN: Final = frozenset({
     "flakiness", "harm_rate", "tokens", "tool_calls", "tool_error_rate", "wall_s", "wall_s_p50", "wall_s_p95",
@@ -47,6 +48,7 @@ class Graded:
     tasks: Mapping[str, TaskCount]
     clusters: Mapping[str, str]  # task -> cluster
     ungraded: Mapping[str, Sequence[tuple[float, float]]]  # task -> (lowest, highest) score of each ungraded trial
+    open_views: Mapping[str, Sequence[Mapping[str, bool]]]  # task -> the views of each ungraded trial
     repeats: int  # as planned
     rows: tuple[TaskRow, ...]
     executed: Spent  # every trial whose agent ran
@@ -122,14 +124,16 @@ def harm_rate(cell: Graded) -> MetricValue:
 
 
 def views(cell: Graded) -> dict[str, MetricValue]:
-    """The same for each second, labelled reading of the trials, by label."""
-    labels = sorted({label for task in cell.tasks.values() for label in task.views or ()})
-    return {label: _view(label, cell) for label in labels}
-
-
-def _view(label: str, cell: Graded) -> MetricValue:
-    pairs = {name: task.views[label] for name, task in cell.tasks.items() if task.views and label in task.views}
-    return _rate({name: (n, true) for name, (n, true) in pairs.items()}, cell, RATE.format("yes"), None)
+    """The same for each second, labelled reading of the trials, by label: also of those that were left ungraded."""
+    counts: dict[str, dict[str, tuple[int, int]]] = {}
+    for name, task in cell.tasks.items():
+        for label, (trials, true) in (task.views or {}).items():
+            counts.setdefault(label, {})[name] = (trials, true)
+    for name, several in cell.open_views.items():
+        for label, yes in ((label, yes) for one in several for label, yes in one.items()):
+            trials, true = counts.setdefault(label, {}).get(name, (0, 0))
+            counts[label][name] = (trials + 1, true + yes)
+    return {label: _rate(counts[label], cell, VIEW, None) for label in sorted(counts)}
 
 
 def _rate(

@@ -78,9 +78,12 @@ def of_cell(
     unseen: int,
     not_yet_graded: int,
     repeated: int,
+    executed: int,
     usage: Mapping[Role, RoleUsage],
 ) -> tuple[str, ...]:
-    """Notes about one cell: `unseen` trials were planned and have no attempt; `repeated` attempts followed a result."""
+    """Notes about one cell: `unseen` trials were planned and have no attempt; `repeated` attempts followed a result;
+    `usage` is of the `executed` ones.
+    """
     texts = [CONTROL] if arm.control else [arm.model_note] if arm.model_note else []
     if split:
         texts.append(
@@ -96,6 +99,11 @@ def of_cell(
         texts.append(f"{plural(retried, 'void attempt')} repeated: infrastructure failed, not the agent")
     if repeated:
         texts.append(f"{plural(repeated, 'attempt')} left out: the trial already had a result")
+    silent = executed - usage["agent"].trials
+    if arm.uses_model and silent and provenance != "imported":  # a file may not tell calls
+        texts.append(
+            f"the model was not called in {silent:,} of {plural(executed, 'trial')}: they say nothing about it"
+        )
     for role, used in usage.items():
         if used.usage.unreported:
             calls = plural(used.usage.unreported, "model call")

@@ -102,9 +102,9 @@ def _cells_table(
 
 def _further(cells: Sequence[Cell], console: Console) -> None:
     """Second readings of the same trials, and the metrics of plugins."""
-    found: list[tuple[str, Cell, Sequence[str]]]
-    found = [(label, cell, shown.rate_of(value)) for cell in cells for label, value in cell.views.items()]
-    found += [(n, cell, _plain(m)) for cell in cells for n, m in cell.metrics.items() if shown.from_plugin(n)]
+    found: list[tuple[str, Cell, int, Sequence[str]]]
+    found = [(label, cell, value.n, shown.rate_of(value)) for cell in cells for label, value in cell.views.items()]
+    found += [(n, cell, m.n, _plain(m)) for cell in cells for n, m in cell.metrics.items() if shown.from_plugin(n)]
     if not found:
         return
     console.print()
@@ -112,12 +112,13 @@ def _further(cells: Sequence[Cell], console: Console) -> None:
     heads = [
         Head(("reading",), "left", name=True),
         Head(("configuration",), "left", name=True),
+        Head(("trials",)),
         Head(("value",)),
         Head(("",)),
     ]
     rows = [
-        [_text((safe(label), "")), _text((safe(name_of(cell)), "")), *(_text((line, "")) for line in lines)]
-        for label, cell, lines in sorted(found, key=lambda row: row[0])
+        [*(_text((text, "")) for text in (safe(label), safe(name_of(cell)), f"{trials:,}", *lines))]
+        for label, cell, trials, lines in sorted(found, key=lambda row: row[0])
     ]
     _print_table(heads, rows, console)
 

@@ -22,6 +22,7 @@ CLUSTER_BOOTSTRAP: Final = "type 7 of all runs; percentile bootstrap of clusters
 NO_INTERVAL: Final = "type 7 of all runs; no interval"
 DRAWS: Final = 1_999  # a quantile jumps between runs: more draws sharpen nothing that is printed
 ENOUGH_CLUSTERS: Final = 20
+BLOCK: Final = 32  # about the square root of the runs of a large cell
 TOO_FEW: Final = "{} clusters with repeats: a bootstrap of quantiles needs 20"
 UNAVAILABLE: Final = "p{:g} {} bound unavailable: {} independent runs are too few"
 BEYOND: Final = "above {:g}, where runs were cut off"
@@ -135,32 +136,58 @@ def _replicates(
         members.setdefault(label, []).append(x)
     groups = sorted(sorted(runs) for runs in members.values())  # nothing drawn depends on names or order
     pooled = sorted((x, i) for i, runs in enumerate(groups) for x in runs)
-    values = np.asarray([x for x, _ in pooled])
-    owners = np.asarray([i for _, i in pooled])
+    runs = _Runs([x for x, _ in pooled], [i for _, i in pooled], len(groups))
     found: list[list[NDArray[float64]]] = [[] for _ in qs]
     for piece in resamples(len(groups), draws, seed):
-        # How many runs of all resamples so far are among the first so many of this one: one ascending sequence.
-        reached = np.cumsum(piece[:, owners].ravel()).reshape(len(piece), len(values))
+        piece = np.concatenate([piece, np.zeros((len(piece), 1), dtype=piece.dtype)], axis=1)  # of nobody
+        reached = runs.reached(piece)
         for place, q in enumerate(qs):
-            found[place].append(_type_7(values, reached, q))
+            found[place].append(_type_7(runs, piece, reached, q))
     return [[float(x) for x in np.sort(np.concatenate(parts))] for parts in found]
 
 
-def _type_7(values: NDArray[float64], reached: NDArray[int64], q: float) -> NDArray[float64]:
+class _Runs:
+    """All runs, ascending, in blocks of `BLOCK`: a rank is looked for among blocks first, then inside one."""
+
+    def __init__(self, values: Sequence[float], owners: Sequence[int], clusters: int) -> None:
+        import numpy as np
+
+        blocks = -(-len(values) // BLOCK)
+        padded = np.full(blocks * BLOCK, clusters)
+        padded[: len(owners)] = owners
+        self._values = np.asarray(values)
+        self._owners = padded.reshape(blocks, BLOCK)  # beyond the last run stands a cluster that is never drawn
+        self._inside = np.zeros((clusters + 1, blocks))  # how many runs of a cluster are in a block
+        np.add.at(self._inside, (np.asarray(owners), np.arange(len(owners)) // BLOCK), 1.0)
+
+    def reached(self, drawn: NDArray[int64]) -> NDArray[int64]:
+        """How many runs of each resample are in its first blocks: rows × blocks. Exact: floats hold such integers."""
+        import numpy as np
+
+        found: NDArray[int64] = np.cumsum(drawn @ self._inside, axis=1).astype(np.int64)
+        return found
+
+    def at(self, rank: NDArray[int64], drawn: NDArray[int64], reached: NDArray[int64]) -> NDArray[float64]:
+        """The run of that rank, from 0, in each resample."""
+        import numpy as np
+
+        row = np.arange(len(drawn))
+        block = (reached <= rank[:, None]).sum(axis=1)
+        before = np.where(block > 0, reached[row, block - 1], 0)
+        within = np.cumsum(drawn[row[:, None], self._owners[block]], axis=1)
+        found: NDArray[float64] = self._values[block * BLOCK + (within <= (rank - before)[:, None]).sum(axis=1)]
+        return found
+
+
+def _type_7(runs: _Runs, drawn: NDArray[int64], reached: NDArray[int64], q: float) -> NDArray[float64]:
     """The q-quantile of each row's resample."""
     import numpy as np
 
-    rows, width = reached.shape
-    starts = np.concatenate([[0], reached[:-1, -1]])
-    last = reached[:, -1] - starts - 1
+    last = reached[:, -1] - 1
     place = q * last
     below = np.floor(place).astype(np.int64)
     share = place - below
-    flat = reached.ravel()
-    low, high = (
-        values[np.searchsorted(flat, rank + starts, "right") - np.arange(rows) * width]
-        for rank in (below, np.minimum(below + 1, last))
-    )
+    low, high = (runs.at(rank, drawn, reached) for rank in (below, np.minimum(below + 1, last)))
     with np.errstate(invalid="ignore"):  # infinite less infinite, where the next line does not look
         between = low + share * (high - low)
     settled: NDArray[float64] = np.where((share == 0.0) | (low == high), low, between)

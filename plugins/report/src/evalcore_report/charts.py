@@ -95,6 +95,13 @@ def _colours(named: Sequence[Named]) -> Any:
     )
 
 
+def _legend(named: Sequence[Named]) -> Any:
+    """Colours that a legend names: where no name stands beside what is coloured."""
+    import altair as alt
+
+    return alt.Color("name:N", scale=alt.Scale(domain=[n.name for n in named], range=[n.colour for n in named]))
+
+
 def _bare(metric: MetricValue | None) -> dict[str, Any]:
     if metric is None:
         return {"value": None, "low": None, "high": None}
@@ -274,6 +281,22 @@ def forest(contrasts: Sequence[Mapping[str, Any]]) -> Any | None:
     points = base.mark_point(filled=True, size=110, opacity=1).encode(x=alt.X("effect:Q", axis=axis), color=colour)
     layers = [zero, bars, points] if any(c.get("low") is not None for c in contrasts) else [zero, points]
     return alt.layer(*layers).properties(width=1.6 * WIDTH, height=alt.Step(34))
+
+
+def clusters(shares: Sequence[Mapping[str, Any]], named: Sequence[Named]) -> Any | None:
+    """The share of each arm in each cluster, a line a cluster. Rows with `cluster`, `name` and `share`, in order."""
+    import altair as alt
+
+    if not shares:
+        return None
+    names = list(dict.fromkeys(str(s["cluster"]) for s in shares))
+    x = alt.X("share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(grid=True))
+    base = alt.Chart(rows(shares)).encode(y=alt.Y("cluster:N", sort=names, axis=_names_axis(names)))
+    apart = base.mark_rule(strokeWidth=2, opacity=0.35).encode(
+        x=alt.X("min(share):Q"), x2="max(share):Q", color=alt.value("var(--quiet)")
+    )
+    dots = base.mark_point(filled=True, size=90, opacity=0.9).encode(x=x, color=_legend(named))
+    return alt.layer(apart, dots).properties(width=WIDTH, height=alt.Step(24))
 
 
 def difficulty(tasks: Sequence[Mapping[str, Any]]) -> Any | None:

@@ -32,7 +32,9 @@ def view(context: click.Context, directory: str | None, port: int) -> int:
     if not path.is_dir():
         raise ConfigError(f"no directory {path}", hint="`evalcore run SELECTOR` makes runs in ./runs")
     server = ViewServer(path.resolve(), port, _metrics(context, path))
-    click.echo(server.listen())
+    address = server.listen()
+    server.warm_up()
+    click.echo(address)
     click.echo("open this address; Ctrl-C ends the view", err=True)
     server.run()
     return 0

@@ -13,6 +13,7 @@ from evalcore_report.draw import svg
 from evalcore_report.markup import Html, Markup
 from evalcore_report.words import listed
 
+CLUSTERS: Final = 30  # named on one picture; more are counted
 BANDS: Final = ("0", "1–24", "25–49", "50–74", "75–99", "100")
 
 
@@ -43,7 +44,12 @@ def _all(h: Html, named: Sequence[Named], front: Front | None) -> Iterator[Marku
         "Half of the trials are done by the first dot, 95 % by the second. Trials that a time limit cut off count as "
         "longer.",
     )  # fmt: skip
-    bands = difficulty(named)
+    clusters = by_cluster(named)
+    yield _figure(
+        h, charts.clusters(clusters, named), "Difficulty by cluster",
+        "What each arm solved of a cluster's tasks, the easiest first. Dots apart on one line: the arms differ there.",
+    )  # fmt: skip
+    bands = [] if clusters else difficulty(named)
     yield _figure(
         h, charts.difficulty(bands), f"Difficulty of the {'clusters' if _clustered(named) else 'tasks'}",
         "How many are solved how often by all arms. Much at 0 or 100 %, and little between, tells arms apart badly.",
@@ -75,6 +81,34 @@ def _on_the_front(named: Sequence[Named], front: Front | None) -> str:
 def _clustered(named: Sequence[Named]) -> bool:
     benchmark = named[0].cell.benchmark
     return benchmark.clusters != benchmark.tasks
+
+
+def by_cluster(named: Sequence[Named]) -> list[Mapping[str, Any]]:
+    """The share that each arm solved in each cluster, where clusters hold several tasks and are few enough to name.
+
+    Over all graded tries of a cluster's tasks; the clusters that were solved most come first.
+    """
+    if not _clustered(named):
+        return []
+    tries: dict[str, dict[str, list[int]]] = {}
+    for n in named:
+        for row in n.cell.detail.tasks:
+            graded, solved = row.counts
+            if graded:
+                counts = tries.setdefault(row.cluster, {}).setdefault(n.name, [0, 0])
+                counts[0], counts[1] = counts[0] + graded, counts[1] + solved
+    if not 1 < len(tries) <= CLUSTERS:
+        return []
+
+    def all_solved(cluster: str) -> float:
+        return sum(s for _, s in tries[cluster].values()) / sum(g for g, _ in tries[cluster].values())
+
+    ordered = sorted(tries, key=lambda cluster: (-all_solved(cluster), cluster))
+    return [
+        {"cluster": cluster, "name": name, "share": solved / graded, "n": graded}
+        for cluster in ordered
+        for name, (graded, solved) in tries[cluster].items()
+    ]
 
 
 def difficulty(named: Sequence[Named]) -> list[Mapping[str, Any]]:
@@ -148,7 +182,7 @@ def _row(h: Html, c: ContrastResult) -> Markup:
     kind = "confirmatory" if c.confirmatory else "exploratory"
     return h(
         "tr", h("th", _title(h, c), scope="row"), h("td", c.benchmark), h("td", c.metric), effect,
-        h("td", h("strong", c.verdict), h("small", kind)), h("td", c.sentence or c.reason),
+        h("td", h("strong", c.verdict), h("small", kind)), h("td", c.sentence or c.reason, class_="words"),
     )  # fmt: skip
 
 

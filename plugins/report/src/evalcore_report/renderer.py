@@ -10,7 +10,7 @@ from evalcore.contracts import Services
 from evalcore.engine.store import TraceStore, write_durably
 from evalcore.errors import InfraError
 from evalcore.plugins import Registry
-from evalcore.report.load import load_report
+from evalcore.report.load import load_report, no_collector
 from evalcore.report.model import Report
 from evalcore.values.descriptors import MetricInfo, RendererInfo
 from evalcore.values.redaction import NOTHING, Redaction, RedactionRules, redaction, redaction_of_texts
@@ -42,10 +42,12 @@ class HtmlPage:
         rules: RedactionRules | None = None,
     ) -> Sequence[Path]:
         """Write the file below `out`. Raises ConfigError if there is no such run or grading, or a rule is broken."""
-        report = load_report(run, grading, metrics_of(self._services))
+        with no_collector():
+            report = load_report(run, grading, metrics_of(self._services))
+            content = encode(run, report, rules or RedactionRules() if public or rules else None)
         out.mkdir(parents=True, exist_ok=True)
         path = out / FILE
-        write_durably(path, encode(run, report, rules or RedactionRules() if public or rules else None))
+        write_durably(path, content)
         return [path]
 
 

@@ -199,10 +199,11 @@ def tasks(h: Html, named: Sequence[Named], links: Links, identity: str) -> Marku
     clustered = any(row.cluster != row.task for rows in by_task.values() for row in rows.values())
     heads = ["task", *(["cluster"] if clustered else []), *(n.name for n in named)]
     head = h("tr", [h("th", title, scope="col") for title in heads])
-    rows = [_task_row(h, task, found, named, clustered, links) for task, found in by_task.items()]
+    kinds = {task: list(_kinds(found, len(named))) for task, found in by_task.items()}
+    rows = [_task_row(h, task, found, named, clustered, links, kinds[task]) for task, found in by_task.items()]
     caption = h("caption", "Solved tries of those that count, by task. A link shows what happened in a trial.")
     table = h("table", caption, h("thead", head), h("tbody", rows), data_sort=True, id=identity)
-    present = {kind for found in by_task.values() for kind in _kinds(found, len(named))}
+    present = {kind for some in kinds.values() for kind in some}
     return h.join(
         [_controls(h, identity, present), _scroll(h, table, f"tasks of {named[0].cell.benchmark.selector}", tall=True)]
     )
@@ -219,18 +220,19 @@ def _controls(h: Html, identity: str, present: set[str]) -> Markup:
 
 
 def _task_row(
-    h: Html, task: str, found: dict[int, TaskRow], named: Sequence[Named], clustered: bool, links: Links
-) -> Markup:
+    h: Html, task: str, found: dict[int, TaskRow], named: Sequence[Named], clustered: bool, links: Links,
+    kinds: Sequence[str],
+) -> Markup:  # fmt: skip
     cells = [h("th", task, scope="row")]
     if clustered:
         cells.append(h("td", next(iter(found.values())).cluster))
     cells += [_task_cell(h, n.cell, found.get(i), links) for i, n in enumerate(named)]
-    return h("tr", cells, data_kinds=" ".join(_kinds(found, len(named))))
+    return h("tr", cells, data_kinds=" ".join(kinds))
 
 
 def _kinds(found: dict[int, TaskRow], arms: int) -> Iterator[str]:
     """What makes a task worth a look."""
-    counts = [row.counts for row in found.values() if row.results]
+    counts = [(graded, solved) for row in found.values() for graded, solved in (row.counts,) if graded]
     shares = {solved / graded for graded, solved in counts}
     if len(shares) > 1 and len(counts) > 1:
         yield "differ"

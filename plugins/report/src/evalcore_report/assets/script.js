@@ -100,6 +100,7 @@
   // ── a page of a running study brings itself up to date ──
   const where = root.dataset.live;
   if (!where) return;
+  const waiting = where.endsWith("?wait=1"); // for a page that is being made: the answer comes when it is
   let version = null;
   const keep = (part, fresh) => { // what the reader chose stays chosen
     const chosen = [...part.querySelectorAll("input, select")].map((field) => field.value);
@@ -134,13 +135,15 @@
   const ask = async () => {
     try {
       const answer = await fetch(where, { cache: "no-store" });
-      if (answer.ok) {
-        const now = await answer.text();
+      const now = await answer.text();
+      if (waiting) {
+        if (now || !answer.ok) { location.reload(); return; }
+      } else if (answer.ok) {
         if (version === null || now === version || (await refresh())) version = now;
         root.dataset.connected = "yes";
       }
     } catch { root.dataset.connected = "no"; }
-    setTimeout(ask, document.hidden ? 10000 : 2000);
+    setTimeout(ask, waiting ? 250 : document.hidden ? 10000 : 2000);
   };
   ask();
 })();

@@ -17,7 +17,7 @@ from evalcore.contracts import Metric
 from evalcore.engine.services import SystemClock
 from evalcore.engine.store import STAMP, read_stamp
 from evalcore.errors import ConfigError, EvalcoreError, UnknownNameError
-from evalcore.report.load import load_report
+from evalcore.report.load import load_report, no_collector
 from evalcore.report.looks import note_peek
 from evalcore.report.model import Report
 from evalcore.values.descriptors import MetricInfo
@@ -125,9 +125,9 @@ class Library:
                     kept.coming = None  # it failed: the next request tries again
         return kept.made
 
-    def mark_of_page(self, run: Run) -> str:
-        """The mark of what `page` gives now: changes when a page that is shown is out of date."""
-        self.page(run, 0.0)
+    def mark_of_page(self, run: Run, wait_s: float = 0.0) -> str:
+        """The mark of what `page` gives now: changes when a page that is shown is out of date. Empty: none is made."""
+        self.page(run, wait_s)
         return self._pages[run.name].mark
 
     def looked(self, run: Run) -> None:
@@ -140,8 +140,9 @@ class Library:
     def _make_page(self, run: Run, kept: _Page) -> None:
         began = time.monotonic()
         import_once()
-        report = load_report(run.path, None, self._metrics)
-        made = self._make(run, report)
+        with no_collector():
+            report = load_report(run.path, None, self._metrics)
+            made = self._make(run, report)
         with self._lock:
             kept.made, kept.mark, kept.report, kept.coming = made, run.mark, report, None
             kept.until = time.monotonic() + REST * (time.monotonic() - began)

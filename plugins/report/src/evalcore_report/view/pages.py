@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, TypeAlias
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, quote_plus, urlencode
 
 from evalcore.contracts import Metric
 from evalcore.engine.store import TraceStore
@@ -31,6 +31,7 @@ from evalcore_report.view.search import Found, search
 Query: TypeAlias = Mapping[str, str]
 
 PER_PAGE: Final = 200
+WAIT_S: Final = 10.0  # that a page which waits for another hangs on before it asks again
 LONG_NAME: Final = 40
 MOST_LINKS: Final = 3_000  # to single trials, on one page
 CAPS: Final = Caps(text=100_000, trial=4_000_000)
@@ -56,7 +57,7 @@ class Pages:
         run = self.library.run(parts[1])
         what = parts[2] if len(parts) == 3 else ""
         if what == "version":
-            return _text(self.library.mark_of_page(run))
+            return _text(self.library.mark_of_page(run, WAIT_S if query.get("wait") else 0.0))
         made = {"": self._run, "trials": self._trials, "trial": self._trial, "side": self._side}.get(what)
         if made is None:
             raise UnknownNameError("page", path)
@@ -138,7 +139,7 @@ class Pages:
             return made
         text = f"Reading {plural(run.attempts, 'attempt')} …"
         main = H("main", H("h1", text, role="status"), id="main", tabindex=-1)
-        return self._page(f"run {run.name}", main, run=run, live=self._run_url(run, "version"))
+        return self._page(f"run {run.name}", main, run=run, live=self._run_url(run, "version", wait=1))
 
     def _report(self, run: Run, report: Report) -> bytes:
         """The page of a run; the library keeps it."""
@@ -157,7 +158,7 @@ class Pages:
             return Links(lambda attempt: f"{base}/trial?id={quote(attempt, safe='')}")
 
         def cell(of: Cell, task: str) -> str:
-            return f"{base}/trials?{urlencode({'task': task, 'arm': of.arm.arm.digest[:12]})}"
+            return f"{base}/trials?task={quote_plus(task)}&arm={of.arm.arm.digest[:12]}"
 
         return Links(lambda _: None, cell)
 

@@ -69,7 +69,7 @@ class ViewServer:
     def run(self) -> None:
         """Serve until interrupted."""
         assert self._listener is not None, "listen comes first"
-        threading.Thread(target=self._warm_up, daemon=True).start()
+        threading.Thread(target=self._prepare, daemon=True).start()
         self._uvicorn = _server(self.answer)
         try:
             asyncio.run(self._uvicorn.serve(sockets=[self._listener]))
@@ -78,18 +78,22 @@ class ViewServer:
         finally:
             self._pages.library.close()
 
-    def _warm_up(self) -> None:
-        """The first picture takes a second, most of it imports: that second is better spent before somebody waits."""
+    def warm_up(self) -> None:
+        """The first picture takes a second or two, most of it imports: better spent before somebody waits."""
         from evalcore_report.draw import import_once, rows, svg
 
         import_once()
         import altair
+        import scipy.special  # noqa: F401 - what the report computes with
 
+        svg(altair.Chart(rows([{"x": 1}])).mark_point().encode(x="x:Q"), "")
+
+    def _prepare(self) -> None:
+        """Make the latest pages."""
         try:
             self._pages.library.prepare()
         except Exception as error:  # noqa: BLE001 - it only saves time: whoever asks for a page is told what is wrong
             _log.debug("the view could not make pages ahead: %s: %s", type(error).__name__, error)
-        svg(altair.Chart(rows([{"x": 1}])).mark_point().encode(x="x:Q"), "")
 
     def stop(self) -> None:
         """End `run`; from any thread."""
