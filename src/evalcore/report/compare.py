@@ -106,7 +106,7 @@ def compare(
     claims that are known; the others count as 1. Raises RefusedError, with every reason, where anything else differs
     that is a boundary, and where nothing can be paired; ConfigError for what is no comparison.
     """
-    measure = _measure(metric)
+    measure = _measure(metric, a)
     check_sides(a, b, treatment)
     matched = match_benchmarks(a, b)
     declared = _declared(a, b, metric)
@@ -127,11 +127,16 @@ def compare(
     )  # fmt: skip
 
 
-def _measure(metric: str) -> Measure:
+def _measure(metric: str, side: Side) -> Measure:
     try:
-        return find_measure(metric)
+        return find_measure(metric, side.metrics.known)
     except Wrong as wrong:
-        raise UnknownNameError("metric", metric, hint=wrong.hint) from None
+        raise UnknownNameError("metric", metric, hint=told(wrong)) from None
+
+
+def told(wrong: Wrong) -> str | None:
+    """What a name cannot be, and what can be: a metric that is there and cannot be compared has its reason."""
+    return f"{wrong.message}; {wrong.hint}" if ": " in wrong.message else wrong.hint
 
 
 def _check_margin(margin: float | None, measure: Measure, declared: Sequence[Claim]) -> None:
