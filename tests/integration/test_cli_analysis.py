@@ -14,6 +14,7 @@ import evalcore
 from evalcore.engine.store import RunLock
 from evalcore.errors import ConfigError
 from evalcore.report import frames
+from evalcore.stats.anytime import mixture_radius
 from evalcore.values.study import task_order
 from tests.integration.conftest import Called
 
@@ -338,3 +339,105 @@ def test_without_a_library_the_line_that_installs_one_is_told(study: Cli, monkey
     with pytest.raises(ConfigError, match="needs pandas or polars") as caught:
         evalcore.load(run).attempts_df()
     assert caught.value.hint == "pip install pandas"
+
+
+# ── the stopping rule ────────────────────────────────────────────────────────────────────────────────────────────────
+
+LOOKS: Final = '\n[analysis]\nstopping = "{}"\n'
+
+
+LOUD: Final = (
+    '[[reply]]\nmatch = { call = 1 }\ntext = "I say them."\ntool_calls = ['
+    + ", ".join(
+        f'{{ name = "say", arguments = {{ text = "{word}" }} }}' for word in ("one", "two", "three", "five", "six")
+    )
+    + ']\n[[reply]]\ntext = "done"\n'
+)  # five of six words: the fourth task of each six is lost
+
+
+def stopped(cli: Cli, tmp_path: Path, tasks: int, rule: str = "obrien-fleming", talk: str = LOUD) -> Called:
+    """A run of the study with that rule, one trial at a time."""
+    (tmp_path / "study.toml").write_text(STUDY.replace("toy-echo:12", f"toy-echo:{tasks}") + LOOKS.format(rule))
+    (tmp_path / "talk.toml").write_text(talk)
+    return cli("run", "study.toml", "--name", "r", "--concurrency", "1", "--quiet")
+
+
+def trials_of(run: str) -> list[tuple[str, str, int]]:
+    lines = [json.loads(x) for x in Path(f"runs/{run}/attempts.jsonl").read_text().splitlines()]
+    return [(line["task"], line["arm"], line["repeat"]) for line in lines]
+
+
+def test_a_planned_look_that_decides_every_claim_ends_the_run(study: Cli, tmp_path: Path) -> None:
+    called = stopped(study, tmp_path, 40)
+    assert called.exit_code == 0, called.stderr
+    order = task_order(3, [f"echo-{n}" for n in range(40)])
+    tried = [task for task, *_ in trials_of("r")]
+    assert tried[:80] == [task for task in order[:20] for _ in range(4)]  # both arms have the same tasks, whole
+    assert len(tried) < 160  # what was under way is finished
+    told = " ".join(called.stderr.split())
+    assert "toy-echo:40 was ended by planned look 1 after 20 of 40 tasks: talk is better than mute by pass@1" in told
+    assert "--continue-past-stop` runs the rest, which stays exploratory" in told
+    whole = scorecard(study, "r")
+    (contrast,), (stop,) = whole["contrasts"], whole["design"]["stops"]
+    assert (contrast["verdict"], contrast["confirmatory"], contrast["look"], contrast["tasks"]) == (
+        "better",
+        True,
+        1,
+        20,
+    )
+    assert (stop["look"], stop["tasks"], stop["of"], stop["trials_after"]) == (1, 20, 40, len(tried) - 80)
+    assert contrast["level"] == pytest.approx(1 - 0.003051, abs=1e-5)  # what O'Brien-Fleming lets the first look spend
+    assert whole["design"]["kept"] and whole["design"]["peeks"] == []  # who reads it now does not peek
+    assert "was ended by planned look 1" in " ".join(study("report", "r").stdout.split())
+    assert "was ended by planned look 1" in study("report", "r", "--format", "markdown").stdout
+
+
+def test_a_run_that_its_rule_ended_goes_on_only_when_asked_and_its_finding_stands(study: Cli, tmp_path: Path) -> None:
+    stopped(study, tmp_path, 40)
+    before, tried = scorecard(study, "r")["contrasts"], len(trials_of("r"))
+    again = study("resume", "r")
+    assert again.exit_code == 0 and len(trials_of("r")) == tried
+    assert "the stopping rule has ended toy-echo:40: nothing to run" in " ".join(again.stderr.split())
+    more = study("resume", "r", "--continue-past-stop", "--quiet")
+    assert more.exit_code == 0, more.stderr
+    assert len(trials_of("r")) == 160
+    whole = scorecard(study, "r")
+    assert whole["contrasts"] == before  # at look 1, by its tasks alone
+    assert whole["design"]["stops"][0]["trials_after"] == 80
+    assert "80 trials that ended later are in no contrast" in " ".join(study("report", "r").stdout.split())
+    compared = json.loads(study("compare", "r", "--json").stdout)["outcomes"][0]
+    assert (compared["verdict"], compared["look"], compared["tasks"]) == ("better", 1, 20)
+
+
+def test_a_rule_for_any_time_ends_a_run_at_the_first_task_that_decides(study: Cli, tmp_path: Path) -> None:
+    called = stopped(study, tmp_path, 60, "anytime")
+    assert called.exit_code == 0, called.stderr
+    (stop,) = scorecard(study, "r")["design"]["stops"]
+    won = [int(task.removeprefix("echo-")) % 6 != 3 for task in task_order(3, [f"echo-{n}" for n in range(60)])]
+    first = next(n for n in range(1, 60) if sum(won[:n]) / n > mixture_radius(n, variance=1.0))
+    assert (stop["look"], stop["tasks"]) == (None, first)  # the boundary of Howard et al. for values in [-1, 1]
+    assert 0 <= stop["trials_after"] == len(trials_of("r")) - 4 * first < 240 - 4 * first
+
+
+@pytest.mark.parametrize("rule, mute", [("fixed", "no"), ("obrien-fleming", "one")])
+def test_fixed_studies_and_undecided_ones_run_to_their_end(study: Cli, tmp_path: Path, rule: str, mute: str) -> None:
+    quiet = PLAYBOOK.replace("done", "so be it") if mute == "one" else '[[reply]]\ntext = "no"\n'
+    (tmp_path / "mute.toml").write_text(quiet)
+    called = stopped(study, tmp_path, 40, rule, talk=PLAYBOOK if mute == "one" else LOUD)
+    assert called.exit_code == 0, called.stderr
+    assert len(trials_of("r")) == 160 and not Path("runs/r/stops.jsonl").exists()
+
+
+def test_a_run_killed_before_its_look_was_made_makes_it_when_it_goes_on(study: Cli, tmp_path: Path) -> None:
+    stopped(study, tmp_path, 40)
+    tried = len(trials_of("r"))
+    Path("runs/r/stops.jsonl").unlink()
+    called = study("resume", "r", "--quiet")
+    assert called.exit_code == 0, called.stderr
+    assert len(trials_of("r")) == tried and scorecard(study, "r")["design"]["stops"][0]["tasks"] == 20
+
+
+def test_going_past_a_stop_needs_one(study: Cli) -> None:
+    ran(study, "r")
+    called = study("resume", "r", "--continue-past-stop")
+    assert called.exit_code == 2 and "was not ended by its stopping rule" in called.stderr

@@ -15,6 +15,8 @@ from evalcore.report.analysis import ContrastResult
 from evalcore.report.claims import analysis_of, claims_of
 from evalcore.report.deciding import Rules, gather
 from evalcore.report.model import Report
+from evalcore.report.sides import Side, SideBuilder
+from evalcore.report.stopping import decided, looks_at
 from evalcore.stats.anytime import mixture_radius
 from evalcore.stats.paired import paired_interval
 from evalcore.values.arm import Arm
@@ -378,3 +380,77 @@ def test_a_control_may_be_an_arm_of_a_contrast() -> None:
     pairs = [graded(attempt(f"t{n:03}", 1, arm), "pass") for n in range(8) for arm in (REACT, ORACLE)]
     (found,) = report(pairs, run).contrasts
     assert (found.effect, found.verdict) == (0.0, "inconclusive") and found.worth is not None
+
+
+# ── where a rule ends a run ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_run_can_end_at_the_looks_before_its_last_task() -> None:
+    def at(tasks: int, **analysis: Any) -> list[tuple[int | None, int]]:
+        return list(looks_at(planned(tasks, analysis=analysis), tasks))
+
+    assert at(20, stopping="obrien-fleming") == [(1, 10)]
+    assert at(7, stopping="pocock", looks=[0.3, 0.5, 1.0]) == [(1, 3), (2, 4)]
+    assert at(5, stopping="anytime") == [(None, n) for n in (1, 2, 3, 4)]
+    late = [n for _, n in at(200, stopping="anytime") if n > 100]
+    assert late[:2] == [102, 104] and late[-1] == 198
+
+
+def test_a_benchmark_ends_when_every_one_of_its_claims_is_decided() -> None:
+    two = (ONE, {**ONE, "metric": "tokens"})
+    run = planned(24, *two, analysis={"stopping": "obrien-fleming"})
+    won, lost = in_order(run, [1] * 12, 24), in_order(run, [0] * 12, 24)
+
+    def sides(tokens: Sequence[int]) -> dict[str, Side]:
+        built = {}
+        for arm, scores in ((CONSTRAINED, won), (REACT, lost)):
+            one_side = SideBuilder(run, arm)
+            for n, (task, (score,)) in enumerate(scores.items()):
+                used = {"agent": Usage(1, tokens[n] if arm is CONSTRAINED else 100, 0)}
+                one_side.add(*graded(attempt(task, 1, arm, usage=used), "pass" if score else "fail"))
+            built[arm.arm.digest] = one_side.finish()
+        return built
+
+    assert decided(run, sides([100] * 12), BFCL.selector, 12) is None  # by tokens nothing is shown
+    said = decided(run, sides([10 + n for n in range(12)]), BFCL.selector, 12)
+    assert said is not None and said.count("constrained is better than plain") == 2
+    assert "of 0.00082 that this look may spend" in said  # what the first look of two may, at alpha .025 each
+    assert decided(run, sides([10 + n for n in range(12)]), BFCL.selector, 11) is None  # no look there
+
+
+def studies(stopping: Stopping, tasks: int, repeats: int, runs: int, seed: int) -> int:
+    """How many of so many studies of two equal arms the rule ends, or decides at the end, for one of the arms."""
+    rng, wrong = random.Random(seed), 0
+    run = planned(tasks, analysis={"stopping": stopping}, repeats=repeats)
+    names = [f"t{n:03}" for n in range(tasks)]
+    stops = [n for _, n in looks_at(run, tasks)] + [tasks]
+    stops = stops if stopping != "anytime" else sorted({n for n in stops if n % 5 == 0 or n == tasks})
+    for _ in range(runs):
+        chance = {name: rng.betavariate(1.0, 1.0) for name in names}
+        sides = {
+            arm.arm.digest: side(
+                {n: tuple(int(rng.random() < chance[n]) for _ in range(repeats)) for n in names}, run, arm
+            )
+            for arm in (CONSTRAINED, REACT)
+        }
+        wrong += any(decided(run, sides, BFCL.selector, n) for n in stops)
+    return wrong
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("stopping, repeats", [("obrien-fleming", 1), ("pocock", 1), ("pocock", 3), ("anytime", 1)])
+def test_ending_at_looks_errs_no_more_often_than_alpha(stopping: Stopping, repeats: int) -> None:
+    """10,000 studies of two equal arms on tasks of every difficulty, through the function that ends runs."""
+    runs = 10_000
+    wrong = studies(stopping, 24, repeats, runs, seed=7)
+    assert wrong / runs <= 0.05 + 2 * (0.05 * 0.95 / runs) ** 0.5
+
+
+def test_the_simulation_can_fail_two_arms_that_differ_are_told_apart() -> None:
+    run = planned(24, analysis={"stopping": "pocock"})
+    names = [f"t{n:03}" for n in range(24)]
+    sides = {
+        arm.arm.digest: side(dict.fromkeys(names, (score,)), run, arm) for arm, score in ((CONSTRAINED, 1), (REACT, 0))
+    }
+    assert decided(run, sides, BFCL.selector, 12) is not None

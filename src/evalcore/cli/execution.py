@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from attrs import frozen
+from attrs import asdict, frozen
 
 from evalcore.cli import keys
 from evalcore.cli.output import console, on_terminal, paragraph, say, say_json, table, tell
@@ -23,9 +23,11 @@ from evalcore.engine.plan import Plan, Projection
 from evalcore.engine.run import RunOptions
 from evalcore.engine.runner import DEFAULT_CONCURRENCY, RunEnd
 from evalcore.engine.services import LocalServices, SystemClock
+from evalcore.engine.stopping import StopsRuns
 from evalcore.engine.store import STAMP, write_durably
 from evalcore.errors import ConfigError, EvalcoreError, InfraError, Interrupted
 from evalcore.plugins import Registry
+from evalcore.report.analysis import Stopped
 from evalcore.report.load import load_report
 from evalcore.report.looks import note_peek
 from evalcore.report.model import Report
@@ -138,7 +140,16 @@ def run_options(path: Path, manner: Manner, before: Counts | None = None) -> Run
     """With progress, and with what Ctrl-C says."""
     watcher = Watcher(f"evalcore resume {path}", manner.quiet, before or {})
     watch = None if manner.quiet else watcher.watch
-    return RunOptions(manner.concurrency, watch=watch, on_stop=watcher.stopping, outage_s=manner.outage_s)
+    return RunOptions(
+        manner.concurrency, watch=watch, on_stop=watcher.stopping, outage_s=manner.outage_s, rule_of=_rule_of
+    )
+
+
+def _rule_of(plan: Plan, path: Path) -> StopsRuns | None:
+    """The study's stopping rule; imported when a run begins."""
+    from evalcore.report.stopping import rule_of
+
+    return rule_of(plan, path)
 
 
 # ── after ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,6 +226,10 @@ def _ending(path: Path, end: RunEnd, missing: int) -> str | None:
     """Why it ended, if not because all was done."""
     if end.reason == "interrupted":
         return f"stopped: {plural(missing, 'trial')} without a result; `evalcore resume {path}` goes on"
+    if end.reason == "rule":
+        said = "\n".join(Stopped(stop).sentence for stop in end.stops)
+        more = f"`evalcore resume {path} --continue-past-stop` runs the rest, which stays exploratory"
+        return f"{said}\n{more}"
     if end.reason == "budget":
         more = f"`evalcore resume {path} --budget-usd X` goes on with more"
         return f"the budget is spent: {plural(missing, 'trial')} without a result; what finished is kept; {more}"
@@ -232,6 +247,7 @@ def _as_json(path: Path, end: RunEnd, code: int, error: EvalcoreError | None, re
         "reason": end.reason,
         "exit_code": code,
         "voids_left": end.voids_left,
+        "stops": [asdict(stop) for stop in end.stops],
         "error": rendered_error(error).as_json() if error else None,
         "scorecard": to_json(report),
     }

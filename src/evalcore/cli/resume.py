@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import click
@@ -15,7 +16,9 @@ from evalcore.engine import run as engine
 from evalcore.engine.fault import MAX_ATTEMPTS
 from evalcore.engine.loop import run_to_end
 from evalcore.engine.settings import SettingFlags, run_settings
+from evalcore.engine.stopping import read_stops
 from evalcore.engine.store import read_attempts, read_gradings, read_stamp
+from evalcore.errors import ConfigError
 from evalcore.report.words import plural
 from evalcore.values.stamp import RunStamp
 
@@ -31,6 +34,7 @@ QUIET = click.option("--quiet", is_flag=True, help="No progress, and no word but
 @click.option(
     "--budget-usd", type=click.FloatRange(0, min_open=True), metavar="X", help="Of the whole run, from now on."
 )
+@click.option("--continue-past-stop", is_flag=True, help="Also run what the study's stopping rule has left out.")
 @options(CONCURRENCY, OUTAGE, YES, QUIET, JSON)
 @with_session
 def resume(
@@ -39,6 +43,7 @@ def resume(
     run: str,
     only_errors: bool,
     budget_usd: float | None,
+    continue_past_stop: bool,
     concurrency: int | None,
     outage_s: float | None,
     yes: bool,
@@ -55,14 +60,21 @@ def resume(
     manner = Manner(settings.concurrency, yes, bool(json), quiet, settings.outage_s)
     stamp = read_stamp(path)
     study = engine.study_of(stamp)
-    missing = _missing(path, stamp, refill=only_errors)
-    manner.tell(f"{path}: {_at_most(missing)}")
+    stops = read_stops(path)
+    if continue_past_stop and not stops:
+        raise ConfigError(
+            f"run {stamp.run} was not ended by its stopping rule", hint="leave --continue-past-stop out: resume goes on"
+        )
+    missing = _missing(path, stamp, refill=only_errors, over=() if continue_past_stop else stops)
+    ended = stops and not continue_past_stop
+    manner.tell(f"{path}: {_at_most(missing, ended=', '.join(stops) if ended else '')}")
     if missing and not (stamp.replay and not stamp.replay["record_missing"]):
         arms = [a.arm for a in stamp.arms]
         ask(costly(arms, study, session.registry(), _others(stamp)), manner)
-    options_ = evolve(run_options(path, manner, _counts(path, stamp)), budget_usd=budget_usd)
+    how = run_options(path, manner, _counts(path, stamp))
+    how = evolve(how, budget_usd=budget_usd, past_stop=continue_past_stop)
     with interruptible(path):
-        _, end, notes = run_to_end(engine.resume(path, session.registry(), options_, only_errors=only_errors))
+        _, end, notes = run_to_end(engine.resume(path, session.registry(), how, only_errors=only_errors))
     for note in notes:
         manner.tell(f"note: {note}")
     return finish(path, end, session.registry(), manner)
@@ -74,16 +86,20 @@ def _others(stamp: RunStamp) -> set[str]:
     return chosen | {model for b in stamp.benchmarks for model in b.roles.values() if model}
 
 
-def _at_most(missing: int) -> str:
-    return f"at most {plural(missing, 'trial')} to run" if missing else "every trial has run"
+def _at_most(missing: int, ended: str) -> str:
+    """What is to run; `ended` names the benchmarks that the stopping rule has ended."""
+    if missing:
+        return f"at most {plural(missing, 'trial')} to run"
+    return f"the stopping rule has ended {ended}: nothing to run" if ended else "every trial has run"
 
 
-def _missing(path: Path, stamp: RunStamp, *, refill: bool) -> int:
-    """How many trials may have to run: as planned, without those that ran and those that are given up."""
-    standing = engine.standing_of(path, stamp.grading, refill=refill).values()
-    settled = sum(s.executed is not None or s.voids >= MAX_ATTEMPTS for s in standing)
+def _missing(path: Path, stamp: RunStamp, *, refill: bool, over: Collection[str]) -> int:
+    """How many trials may have to run: as planned, without those that ran, were given up, or are of what is over."""
+    standing = engine.standing_of(path, stamp.grading, refill=refill).items()
+    settled = sum((s.executed is not None or s.voids >= MAX_ATTEMPTS) and k.benchmark not in over for k, s in standing)
     twice = isinstance(stamp.study.get("faults"), dict)  # without faults and with them, at most
-    planned = stamp.repeats * (1 + twice) * len(stamp.arms) * sum(b.tasks + len(b.unscored) for b in stamp.benchmarks)
+    tasks = sum(b.tasks + len(b.unscored) for b in stamp.benchmarks if b.selector not in over)
+    planned = stamp.repeats * (1 + twice) * len(stamp.arms) * tasks
     return max(0, planned - settled)
 
 

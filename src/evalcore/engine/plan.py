@@ -86,9 +86,7 @@ class Plan:
             return
         for repeat in range(1, self.study.repeats + 1):
             for benchmark in self.benchmarks:
-                places = [(benchmark.selector, arm.digest) for arm in self.arms]
-                both = (side.get(place) for place in places for side in (self.cells, self.faulted))
-                cells = [cell for cell in both if cell is not None]
+                cells = self._cells_of(benchmark)
                 for task in benchmark.tasks:
                     for cell in cells:
                         faults = cell.injector is not None
@@ -100,12 +98,19 @@ class Plan:
 
     def _task_by_task(self) -> Iterator[tuple[Cell, Task, TrialKey]]:
         for benchmark in self.benchmarks:
-            cells = [c for a in self.arms if (c := self.cells.get((benchmark.selector, a.digest)))]
+            cells = self._cells_of(benchmark)
             tasks = {task.id: task for task in benchmark.tasks}
             for name in _required_first(task_order(self.study.seed, tasks), tasks):
                 for repeat in range(1, self.study.repeats + 1):
                     for cell in cells:
-                        yield cell, tasks[name], TrialKey(benchmark.selector, name, cell.arm.digest, repeat)
+                        faults = cell.injector is not None
+                        yield cell, tasks[name], TrialKey(benchmark.selector, name, cell.arm.digest, repeat, faults)
+
+    def _cells_of(self, benchmark: Benchmark) -> list[Cell]:
+        """Arm by arm, without faults and with them."""
+        places = [(benchmark.selector, arm.digest) for arm in self.arms]
+        both = (side.get(place) for place in places for side in (self.cells, self.faulted))
+        return [cell for cell in both if cell is not None]
 
     def count(self) -> int:
         """How many trials there are."""

@@ -33,6 +33,7 @@ from evalcore.engine.runner import (
 )
 from evalcore.engine.services import LocalServices
 from evalcore.engine.stamping import base_of
+from evalcore.engine.stopping import RuleOf, read_stops
 from evalcore.engine.store import (
     FileBlobs,
     RunLock,
@@ -68,6 +69,8 @@ class RunOptions:
     budget_usd: float | None = None  # of a resumed run: in the place of the study's
     outage_s: float | None = None  # how long a provider that is down is waited for; None: likewise
     on_stop: Callable[[int], None] | None = None  # told of each Ctrl-C: 1, then 2
+    rule_of: RuleOf | None = None  # makes the study's stopping rule; None: every trial is run
+    past_stop: bool = False  # go on where the rule has ended a benchmark
 
     def over(self, before: Execution) -> Execution:
         """How it is carried out now, where it was so before."""
@@ -285,12 +288,14 @@ async def _carry_out(
         observers=_observers(registry),
         budget=budget,
         replies=replies_of(every_grading(path)) if standing else {},
+        rule=None if options.past_stop or options.rule_of is None else options.rule_of(plan, path),
+        stops={} if options.past_stop else read_stops(path),
     )
     watcher = asyncio.ensure_future(options.watch(plan, runner.progress)) if options.watch else None
     try:
         with _signals(runner, options.on_stop):
             end = await runner.run()
-        if end.reason == "done" and not end.asked_to_stop:
+        if end.reason in ("done", "rule") and not end.asked_to_stop:
             await measure_floors(plan, path, services.clock, execution.concurrency)
     finally:
         if watcher is not None:

@@ -17,6 +17,7 @@ from evalcore.engine.fault import FINAL, MAX_ATTEMPTS, UNCOUNTED, backoff_s
 from evalcore.engine.judging import Judge
 from evalcore.engine.ledger import Ledger
 from evalcore.engine.plan import Plan
+from evalcore.engine.stopping import Stop, StopsRuns, keep_stop
 from evalcore.engine.store import TraceStore
 from evalcore.engine.trial import Cell, Executed, deliverable_of, execute, grade, unbegun
 from evalcore.errors import ConfigError, EvalcoreError, FatalInfraError, InfraError
@@ -26,7 +27,7 @@ from evalcore.values.trace import TraceReader
 from evalcore.values.trial import Attempt, Deliverable, Grading, TrialKey, Verdict, Void
 from evalcore.wires.meter import RunBudget
 
-StopReason: TypeAlias = Literal["done", "interrupted", "budget", "fatal"]
+StopReason: TypeAlias = Literal["done", "rule", "interrupted", "budget", "fatal"]
 Observer: TypeAlias = Callable[[Attempt, Grading | None], None]
 
 DEFAULT_CONCURRENCY: Final = 16
@@ -66,12 +67,13 @@ class RunEnd:
     error: EvalcoreError | None = None
     voids_left: int = 0  # trials that have no result after every retry
     asked_to_stop: bool = False  # of a run that is done all the same: it came when the last trials had begun
+    stops: tuple[Stop, ...] = ()  # of the stopping rule, where it left trials out
 
     @property
     def exit_code(self) -> int:
-        """0 done, 2 a bad file met while running, 4 infrastructure, 5 budget, 130 interrupted."""
-        codes = {"done": 0, "interrupted": 130, "budget": 5, "fatal": self.error.exit_code if self.error else 4}
-        return codes[self.reason]
+        """0 done, by the rule too, 2 a bad file met while running, 4 infrastructure, 5 budget, 130 interrupted."""
+        codes = {"done": 0, "rule": 0, "interrupted": 130, "budget": 5}
+        return codes.get(self.reason, self.error.exit_code if self.error else 4)
 
 
 class Runner:
@@ -89,6 +91,8 @@ class Runner:
         observers: tuple[Observer, ...] = (),
         budget: RunBudget | None = None,
         replies: Mapping[str, tuple[JSONObject, ...]] | None = None,
+        rule: StopsRuns | None = None,
+        stops: Mapping[str, Stop] | None = None,
     ) -> None:
         self._plan = plan
         self._run = run
@@ -102,6 +106,10 @@ class Runner:
         self._wanted = {b.selector: {name for t in b.tasks for name in t.requires} for b in plan.benchmarks}
         self._left: dict[TrialKey, asyncio.Future[Deliverable | None]] = {}
         self._replies = replies or {}
+        self._rule = rule
+        self._stops = dict(stops or {})  # benchmarks of which nothing more is begun
+        self._left_out = 0
+        self._looking = asyncio.Lock()  # while the rule looks, nothing is begun
         self._to_come = self._todo()
         self._work = Ahead(self._to_come, self._concurrency)
         self._draining = False
@@ -118,6 +126,7 @@ class Runner:
         """Run and grade all that is missing. Never raises for what happens inside a trial."""
         if self._budget.is_spent():
             return RunEnd("budget", None, self._voids_left)
+        await self._look_back()
         self._workers = [asyncio.create_task(self._serve()) for _ in range(self._concurrency)]
         try:
             self._note(await asyncio.gather(*self._workers, return_exceptions=True))
@@ -129,7 +138,39 @@ class Runner:
             self._traces.close()
         if self._reason == "interrupted" and self._all_done():
             return RunEnd("done", None, self._voids_left, asked_to_stop=True)
+        if self._reason == "done" and self._left_out:
+            return RunEnd("rule", None, self._voids_left, stops=tuple(self._stops.values()))
         return RunEnd(self._reason, self._error, self._voids_left)
+
+    async def _look_back(self) -> None:
+        """Whether what earlier processes did is enough."""
+        for key, standing in self._standing.items() if self._rule else ():
+            if standing.graded or (standing.executed is None and standing.voids >= MAX_ATTEMPTS):
+                self._settle(key)
+        for benchmark in self._plan.benchmarks if self._standing else ():
+            await self._look(benchmark.selector)
+
+    def _settle(self, key: TrialKey) -> None:
+        if self._rule is not None:
+            self._rule.settle(key)
+
+    async def _look(self, benchmark: str) -> None:
+        """Ask the stopping rule. What runs is finished; of a benchmark that has ended nothing more is begun."""
+        if self._rule is None or benchmark in self._stops:
+            return
+        async with self._looking:
+            stop = None if benchmark in self._stops else await self._rule.check(benchmark)
+            if stop is not None:
+                self._stops[benchmark] = stop
+                keep_stop(self._run, stop)
+
+    def _is_over(self, key: TrialKey, standing: Standing) -> bool:
+        """Whether a trial is left out, since its benchmark has ended. What was executed is graded all the same."""
+        if key.benchmark not in self._stops or standing.executed is not None:
+            return False
+        self._left_out += 1
+        self.progress.total -= 1
+        return True
 
     def _all_done(self) -> bool:
         """Whether nothing is left to do; what an earlier process did is counted as it is come to."""
@@ -174,23 +215,31 @@ class Runner:
         for cell, task, key in self._plan.trials():
             standing = self._standing.get(key)
             if standing is None:
-                yield cell, task, key, Standing()
+                if not self._is_over(key, fresh := Standing()):
+                    yield cell, task, key, fresh
             elif standing.graded or (standing.executed is not None and not task.scored):
                 self.progress.done += 1
             elif standing.executed is not None or standing.voids < MAX_ATTEMPTS:
-                yield cell, task, key, standing
+                if not self._is_over(key, standing):
+                    yield cell, task, key, standing
             else:
                 self.progress.done += 1
                 self._voids_left += 1
 
     async def _serve(self) -> None:
         for cell, task, key, standing in self._work:
+            if self._looking.locked():
+                async with self._looking:
+                    pass
             if self._draining:
                 return
+            if self._is_over(key, standing):  # it was made ready for before the benchmark ended
+                continue
             self._work.look(cell, task)
             if standing.executed is not None:
                 await self._grade_stored(cell, task, standing.executed)
                 self.progress.done += 1
+                await self._settled(key)
             else:
                 await self._try(cell, task, key, standing)
 
@@ -228,6 +277,7 @@ class Runner:
             if voids >= MAX_ATTEMPTS or void.kind in FINAL:
                 self._voids_left += 1
                 self.progress.done += 1
+                await self._settled(key)
                 return
             await self._clock.sleep(backoff_s(voids, random.random))
             if self._nothing_new():
@@ -241,6 +291,7 @@ class Runner:
         self.progress.count(key, "void")
         self._voids_left += 1
         self.progress.done += 1
+        await self._settled(key)
 
     async def _hand_over(self, cell: Cell, task: Task, executed: Executed) -> None:
         """Commit and grade beside the next trial: a slot is for agents, not for the disk. Waits if many are due."""
@@ -268,6 +319,7 @@ class Runner:
         self.progress.count(attempt.key, grading.verdict.outcome)
         self.progress.done += 1
         self._tell(attempt, grading)
+        await self._settled(attempt.key)
 
     async def _grade_stored(self, cell: Cell, task: Task, attempt: Attempt) -> None:
         """Grade what an earlier process executed."""
@@ -275,6 +327,10 @@ class Runner:
         await self._ledger.graded(grading)
         self.progress.count(attempt.key, grading.verdict.outcome)
         self._tell(attempt, grading)
+
+    async def _settled(self, key: TrialKey) -> None:
+        self._settle(key)
+        await self._look(key.benchmark)
 
     def _judge(self, cell: Cell, attempt: Attempt) -> Judge | None:
         """Whom the grader may ask about this attempt; what was said of it before is not asked again."""
@@ -323,6 +379,8 @@ class Runner:
             self._halt("fatal", kind(void.message))
 
     def _tell(self, attempt: Attempt, grading: Grading | None) -> None:
+        if self._rule is not None:
+            self._rule.add(attempt, grading)
         for observer in self._observers:
             observer(attempt, grading)
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from attrs import Factory, frozen
 
+from evalcore.engine.stopping import Stop
+from evalcore.report.words import plural
 from evalcore.stats.composite import Dimension, Sensitivity
 from evalcore.stats.incremental import ValueRange, WorthWord
 from evalcore.stats.intervals import Interval
@@ -112,6 +114,24 @@ class Sibling:
 
 
 @frozen
+class Stopped:
+    """A benchmark that the stopping rule ended; `after` trials ended later, and no contrast counts them."""
+
+    stop: Stop
+    after: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """Where it was ended, and what was decided there."""
+        stop = self.stop
+        where = "the stopping rule" if stop.look is None else f"planned look {stop.look}"
+        said = f"{stop.benchmark} was ended by {where} after {stop.tasks:,} of {plural(stop.of, 'task')}: {stop.reason}"
+        if self.after:
+            said += f"; {plural(self.after, 'trial')} that ended later are in no contrast: they are exploratory"
+        return said
+
+
+@frozen
 class Design:
     """What the study declared before the first trial, and whether it was kept to.
 
@@ -129,6 +149,7 @@ class Design:
     looks: tuple[float, ...] = ()  # as planned, shares of the tasks
     peeks: tuple[Look, ...] = ()
     siblings: tuple[Sibling, ...] = ()
+    stops: tuple[Stopped, ...] = ()
 
 
 @frozen

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import Factory, evolve, frozen
 
 from evalcore.contracts import Metric
+from evalcore.engine.stopping import Stop
 from evalcore.errors import RefusedError
 from evalcore.report import metrics as measures
 from evalcore.report import notes
-from evalcore.report.analysis import Look, Sibling
+from evalcore.report.analysis import Look, Sibling, Stopped
 from evalcore.report.claims import analysis_of
 from evalcore.report.contrasts import contrasts, design
 from evalcore.report.detail import Detail, TaskRow, TrialRow
@@ -42,6 +43,7 @@ class Context:
 
     peeks: tuple[Look, ...] = ()
     siblings: tuple[Sibling, ...] = ()
+    stops: Mapping[str, Stop] = Factory(dict)  # of the stopping rule, by selector
     floors: Mapping[str, Floor] = Factory(dict)  # measured beside the run, by selector
 
 
@@ -98,11 +100,20 @@ class ReportBuilder:
             groups=group_values(stamp, cells),
             contrasts=found,
             budget_usd=_budget(stamp),
-            design=design(stamp, found, context.peeks, context.siblings, missing),
+            design=design(stamp, found, context.peeks, context.siblings, missing, self._stopped()),
             fronts=tuple(front(group, stamp.seed) for group in groups),
             composites=tuple(one_score(group, weighting, stamp.seed) for group in groups),
             notes=(*notes.of_run(stamp, {cell.isolation for cell in cells}, context.floors), *self._left_out(cells)),
         )
+
+    def _stopped(self) -> tuple[Stopped, ...]:
+        """Every stop, with how many trials ended after it, whether under way at it or asked for later."""
+        found = []
+        for selector, stop in self._context.stops.items():
+            pairs = [p for p in self._pairs.values() if p.benchmark.selector == selector]
+            counted = len(pairs) * stop.tasks * self._stamp.repeats
+            found.append(Stopped(stop, max(0, sum(p.trials for p in pairs) - counted)))
+        return tuple(found)
 
     def _with_floor(self, cell: Cell) -> Cell:
         floor = self._context.floors.get(cell.benchmark.selector)
@@ -125,7 +136,12 @@ class ReportBuilder:
                     tasks.setdefault(arm, []).append(TaskTrials(selector, row.task, row.digest, results, missing))
         return {
             digest: Side(
-                self._stamp, x, tuple(tasks[digest]), tuple(sorted(worlds[digest])), tuple(sorted(served[digest]))
+                self._stamp,
+                x,
+                tuple(tasks[digest]),
+                tuple(sorted(worlds[digest])),
+                tuple(sorted(served[digest])),
+                {selector: stop.tasks for selector, stop in self._context.stops.items()},
             )
             for x in self._stamp.arms
             if (digest := x.arm.digest) in tasks

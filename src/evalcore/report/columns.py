@@ -242,6 +242,7 @@ def design_lines(d: Design) -> Iterator[str]:
     yield f"alpha {d.alpha:g} over {plural(d.claims, 'claim')}; stopping rule: {d.stopping}{looks}"
     if d.why_not:
         yield f"not kept to yet: {d.why_not}"
+    yield from (stopped.sentence for stopped in d.stops)
     if d.peeks:
         times = "once" if len(d.peeks) == 1 else f"{len(d.peeks)} times"
         trials = ", ".join(f"{p.trials:,}" for p in d.peeks[:5])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from evalcore.errors import EvalcoreError
-from evalcore.report.analysis import ContrastResult, Design, Look, Sibling, Worth
+from evalcore.report.analysis import ContrastResult, Design, Look, Sibling, Stopped, Worth
 from evalcore.report.claims import Claim, analysis_of, claims_of
 from evalcore.report.compare import Outcome, check_sides, outcome_of, own_axes, rules_of
 from evalcore.report.comparison_words import measured, named, settling, verdict
@@ -42,10 +42,11 @@ class Gathered:
 def gather_claims(stamp: RunStamp, sides: Mapping[str, Side]) -> list[Gathered]:
     """The evidence of every claim; `sides` by the digest of their arm."""
     claims = claims_of(stamp)
-    return [_gathered(claim, rules_of(stamp, claim, claims), stamp, sides) for claim in claims]
+    return [gather_claim(claim, rules_of(stamp, claim, claims), stamp, sides) for claim in claims]
 
 
-def _gathered(claim: Claim, rules: Rules, stamp: RunStamp, sides: Mapping[str, Side]) -> Gathered:
+def gather_claim(claim: Claim, rules: Rules, stamp: RunStamp, sides: Mapping[str, Side]) -> Gathered:
+    """The evidence of one claim, decided by `rules`."""
     if claim.problem is not None:
         return Gathered(claim, rules, problem=claim.problem)
     a, b = (sides.get(digest or "") for digest in (claim.digest_a, claim.digest_b))
@@ -140,7 +141,12 @@ def _refused(one: Gathered) -> ContrastResult:
 
 
 def design(
-    stamp: RunStamp, found: Sequence[ContrastResult], peeks: Sequence[Look], siblings: Sequence[Sibling], missing: int
+    stamp: RunStamp,
+    found: Sequence[ContrastResult],
+    peeks: Sequence[Look],
+    siblings: Sequence[Sibling],
+    missing: int,
+    stops: Sequence[Stopped] = (),
 ) -> Design | None:
     """What the study declared; None where it declares no contrast. `missing` planned trials have not run."""
     if not found:
@@ -153,5 +159,5 @@ def design(
         why_not = "no planned look has been reached"
     return Design(
         stamp.study_digest, analysis.alpha, analysis.stopping, len(found), PROVES, why_not is None, why_not,
-        analysis.planned_looks, tuple(peeks), tuple(siblings),
+        analysis.planned_looks, tuple(peeks), tuple(siblings), tuple(stops),
     )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from attrs import evolve, field, frozen
@@ -79,7 +80,7 @@ def gather(a: Side, b: Side, ours: BenchmarkStamp, theirs: BenchmarkStamp, measu
     if rules.fixed:
         paired = pair_tasks(a, b, ours, theirs, measure)
         return evolve(_at(paired, a.stamp.seed, rules.analysis.alpha), kept=why_not is None, why_not=why_not)
-    finished = _finished(a, b, ours)
+    finished = _finished(a, b, ours)[: a.stops.get(ours.selector) if a.stamp.run == b.stamp.run else None]
     if rules.analysis.stopping == "anytime":
         return _anytime(pair_tasks(a, b, ours, theirs, measure, finished), rules)
     return _planned(a, b, ours, theirs, measure, rules, finished)
@@ -148,7 +149,7 @@ def _planned(
     """The first look that rejects, else the latest that was reached; without any, all there is and nothing to say."""
     looks = rules.analysis.planned_looks
     each = rules.analysis.alpha / rules.claims
-    bounds = look_bounds(looks, each, SPENDING[rules.analysis.stopping])
+    bounds = _bounds(looks, each, SPENDING[rules.analysis.stopping])
     latest = None
     for number, (share, bound) in enumerate(zip(looks, bounds, strict=True), start=1):
         tasks = math.ceil(share * ours.tasks - 1e-9)
@@ -165,6 +166,12 @@ def _planned(
     why_not = f"{len(done)} of {ours.tasks} tasks are finished, and the first planned look is at {first}"
     paired = pair_tasks(a, b, ours, theirs, measure, set(done))
     return evolve(_at(paired, a.stamp.seed, 2.0 * normal_tail(bounds[0])), kept=False, why_not=why_not)
+
+
+@lru_cache(maxsize=64)
+def _bounds(looks: tuple[float, ...], alpha: float, spending: Spending) -> tuple[float, ...]:
+    """They are asked for at every look of every claim, and take longer than all the rest."""
+    return tuple(look_bounds(looks, alpha, spending))
 
 
 def _rejects(found: Evidence) -> bool:

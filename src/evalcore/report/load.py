@@ -11,6 +11,7 @@ from attrs import evolve
 
 from evalcore.contracts import Metric
 from evalcore.engine.floors import read_floors
+from evalcore.engine.stopping import read_stops
 from evalcore.engine.store import gradings_of, read_attempts, read_grading_stamp, read_gradings, read_stamp
 from evalcore.errors import UnknownNameError
 from evalcore.report.build import Context, ReportBuilder
@@ -39,7 +40,7 @@ def load_report(
     chosen = choose_grading(path, stamp, grading)
     context = Context(floors=read_floors(path) if chosen == stamp.grading else {})
     if stamp.study.get("contrasts"):
-        context = evolve(context, peeks=peeks_of(path), siblings=siblings_of(path, stamp))
+        context = evolve(context, peeks=peeks_of(path), siblings=siblings_of(path, stamp), stops=read_stops(path))
     builder = ReportBuilder(_graded_by(path, stamp, chosen), metrics, context=context, weights=weights)
     with no_collector():
         for attempt, verdict in judged(path, stamp, chosen):
@@ -57,7 +58,8 @@ def load_sides(path: Path, grading: str | None = None) -> dict[str, Side]:
         for attempt, verdict in judged(path, stamp, chosen):
             if attempt.key.arm in builders:
                 builders[attempt.key.arm].add(attempt, verdict)
-    sides = {digest: builder.finish() for digest, builder in builders.items()}
+    stops = _stops(path)
+    sides = {digest: evolve(builder.finish(), stops=stops) for digest, builder in builders.items()}
     return {digest: side for digest, side in sides.items() if side.tasks}
 
 
@@ -69,7 +71,12 @@ def load_side(path: Path, arm: str | None = None, grading: str | None = None) ->
     with no_collector():
         for attempt, verdict in judged(path, stamp, chosen):
             builder.add(attempt, verdict)
-    return builder.finish()
+    return evolve(builder.finish(), stops=_stops(path))
+
+
+def _stops(path: Path) -> dict[str, int]:
+    """After how many tasks the stopping rule ended a benchmark."""
+    return {selector: stop.tasks for selector, stop in read_stops(path).items()}
 
 
 def judged(path: Path, stamp: RunStamp, grading: str) -> Iterator[tuple[Attempt, Grading | None]]:

@@ -51,7 +51,8 @@ def note_peek(path: Path, report: Report, at: str) -> bool:
     """
     design = report.design
     trials = sum(cell.graded for cell in report.cells)
-    missing = any(cell.not_run for cell in report.cells)
+    ended = {s.stop.benchmark for s in design.stops} if design else set()
+    missing = any(cell.not_run for cell in report.cells if cell.benchmark.selector not in ended)
     if design is None or not missing or not trials or design.stopping == "anytime":
         return False
     record_look(path, trials, at, planned=any(c.look for c in report.contrasts))

@@ -113,7 +113,9 @@ def pair_tasks(
     """
     known = a.stamp.run == b.stamp.run
     x, y = _by_digest(a, ours.selector, known), _by_digest(b, theirs.selector, known)
-    both = {d for d in x.keys() & y.keys() if among is None or x[d].task in among}
+    if among is not None:  # what lies beyond a look is not dropped: it is not asked for yet
+        x, y = ({d: t for d, t in tasks.items() if t.task in among} for tasks in (x, y))
+    both = x.keys() & y.keys()
     found = scored(measure, {d: x[d] for d in both}, {d: y[d] for d in both})
     clusters = {d: ours.cluster_of.get(x[d].task, x[d].task) for d in both}
     pairing = pair(found.a, found.b, clusters)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from attrs import asdict
+
 from evalcore.report.analysis import Composite, CompositeArm, ContrastResult, Design, Front, Worth
 from evalcore.report.comparison_words import flip_json, interval_json
 from evalcore.report.detail import CurvePoint, Detail, TaskRow
@@ -55,6 +57,7 @@ def design(d: Design | None) -> JSONObject | None:
         "looks": list(d.looks),
         "peeks": [{"at": p.at, "trials": p.trials, "planned": p.planned} for p in d.peeks],
         "siblings": [{"run": s.run, "created": s.created, "difference": s.difference} for s in d.siblings],
+        "stops": [{**asdict(s.stop), "trials_after": s.after} for s in d.stops],
     }
 
 

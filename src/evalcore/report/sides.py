@@ -5,7 +5,9 @@ The rules are those of a report (`build`): a result stands, and otherwise the la
 
 from __future__ import annotations
 
-from attrs import frozen
+from collections.abc import Mapping
+
+from attrs import Factory, frozen
 
 from evalcore.errors import ConfigError, RefusedError, UnknownNameError
 from evalcore.report.detail import TrialRow
@@ -30,13 +32,17 @@ class TaskTrials:
 
 @frozen
 class Side:
-    """One arm of one run. `worlds` are the (provenance, isolation) that its attempts had, `served` who answered it."""
+    """One arm of one run. `worlds` are the (provenance, isolation) that its attempts had, `served` who answered it.
+
+    `stops` says of a benchmark that the stopping rule ended after how many tasks that was.
+    """
 
     stamp: RunStamp
     arm: ArmStamp
     tasks: tuple[TaskTrials, ...]
     worlds: tuple[tuple[str, str], ...]
     served: tuple[str, ...] = ()  # the agent's models by their own word; empty: not said
+    stops: Mapping[str, int] = Factory(dict)
 
 
 class SideBuilder:
