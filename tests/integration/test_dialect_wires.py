@@ -119,6 +119,28 @@ async def test_an_agent_that_hangs_up_ends_the_providers_work_and_what_came_is_k
         assert wire.meter.failure is None
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("dialect", PATHS)
+@on_loop
+async def test_an_agent_that_hangs_up_before_anything_came_ends_the_providers_work_and_what_it_cost_is_unknown(
+    dialect: str, streamed: bool
+) -> None:
+    silent = Stream([None, *given.MESSAGES_STREAM.pieces])
+    async with client() as http, upstream(silent) as server, wired("anthropic", server) as wire:
+        body = {**BODIES[dialect], **({"stream": True} if streamed else {})}
+        asking = asyncio.ensure_future(http.post(f"{wire.url}{PATHS[dialect]}", json=body))
+        await until(lambda: bool(server.asked))
+        asking.cancel()
+        await asyncio.wait_for(server.left.wait(), 30)
+        await until(lambda: bool(wire.events("model.error")))
+        (told,) = wire.events("model.error")
+        assert told["kind"] == "unheard"
+        assert [e["e"] for e in wire.events("wire.hangup")] == ["wire.hangup"]
+        usage = wire.meter.usage()["agent"]
+        assert (usage.calls, usage.unreported, usage.cost_usd) == (1, 1, None)
+        assert wire.meter.failure is None and len(server.asked) == 1  # and nobody tries again
+
+
 @pytest.mark.parametrize("dialect", PATHS)
 @on_loop
 async def test_a_stream_that_is_cut_is_the_machines_failure_and_the_agent_gets_an_error_event(dialect: str) -> None:

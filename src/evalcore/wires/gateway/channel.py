@@ -113,6 +113,9 @@ class MemoryChannel:
                 self._diverge(self._tape, body, call)
             response = await self._ask(asked, call)
             return self._answered(call, response, self._told(call, response))
+        except asyncio.CancelledError:
+            self._unheard(call)
+            raise
         finally:
             self._end(call)
 
@@ -283,10 +286,17 @@ class MemoryChannel:
     def _left(self, call: _Call, relay: StreamRelay) -> None:
         """The agent hung up: keep what it had. What the provider says of its usage by then is less than it was."""
         if call.first_s is None:
+            self._unheard(call)
             return
         self._answered(call, relay.upstream(), relay.whole(), partial=True)
         if call.usage is not None:
             call.usage = evolve(call.usage, unreported=1, cost_usd=None)
+
+    def _unheard(self, call: _Call) -> None:
+        """Nobody waits for the answer any more. The provider may bill for it all the same: what it used is unknown."""
+        message = "the agent hung up, or its trial ended, before the answer came"
+        self._recorder.record("model.error", role=self.role, call=call.number, kind="unheard", message=message)
+        call.usage = Usage(calls=1, unreported=1)
 
     # ── what belongs to it ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -82,11 +82,6 @@ class Exchange:
 
         return receive
 
-    async def gone(self) -> None:
-        """Wait until the client has hung up. Only where the body is read, and nobody else listens."""
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-
     async def reply(
         self, status: int, body: bytes, kind: bytes = JSON, more: Mapping[bytes, bytes] | None = None
     ) -> None:

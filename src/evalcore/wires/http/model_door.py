@@ -12,8 +12,8 @@ How an answer is delivered is between the agent and this door: `stream` and its 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 from evalcore.contracts import Recorder, ServedChannel
 from evalcore.errors import EvalcoreError
@@ -93,12 +93,29 @@ class ModelDoor(Door):
 
     async def _reply(self, exchange: Exchange, body: JSONObject, dialect: str) -> None:
         try:
-            response = await self.carry_out(self._channel.complete(body, dialect))
+            response = await self._while_it_listens(exchange, self._channel.complete(body, dialect), dialect)
         except (EvalcoreError, DoorClosed) as error:
             told = failure(error)
             await exchange.reply(told.status, told.body(dialect), more=told.headers)
             return
-        await exchange.reply(200, write_json(_complete(response) if dialect == CHAT else response))
+        if response is not None:
+            await exchange.reply(200, write_json(_complete(response) if dialect == CHAT else response))
+
+    async def _while_it_listens(
+        self, exchange: Exchange, work: Coroutine[Any, Any, JSONObject], dialect: str
+    ) -> JSONObject | None:
+        """What `work` gives; None if the agent hangs up first: the provider's work is then ended too."""
+        answering = asyncio.ensure_future(self.carry_out(work))
+        listening = asyncio.ensure_future(exchange.hung_up())
+        try:
+            await asyncio.wait((answering, listening), return_when=asyncio.FIRST_COMPLETED)
+            if answering.done():
+                return answering.result()
+            self.tell("wire.hangup", wire="model", dialect=dialect)
+            return None
+        finally:
+            listening.cancel()
+            answering.cancel()
 
     async def _cut(self, body: JSONObject, dialect: str, *, with_usage: bool) -> bytes:
         response = await self.carry_out(self._channel.complete(body, dialect))

@@ -154,7 +154,7 @@ class ToolDoor(Door):
     async def _while_heard(self, work: Coroutine[Any, Any, ToolResult], name: str, reply: Progressive) -> ToolResult:
         """A call that ends when its client hangs up: nobody would read its answer, and its turn is another's."""
         call = asyncio.ensure_future(self.carry_out(work))
-        gone = asyncio.ensure_future(reply.exchange.gone())
+        gone = asyncio.ensure_future(reply.exchange.hung_up())
         try:
             await asyncio.wait((call, gone), return_when=asyncio.FIRST_COMPLETED)
             if call.done():
