@@ -159,6 +159,14 @@ def check_sides(a: Side, b: Side, treatment: Sequence[str] = ()) -> None:
     if a.stamp.run == b.stamp.run and a.arm.arm.digest == b.arm.arm.digest and a.stamp.grading == b.stamp.grading:
         raise ConfigError(f"this compares {a.arm.arm.handle!r} of run {a.stamp.run} with itself")
     check_treatment(treatment, a, b)
+    empty = [
+        f"{name}: {side.arm.arm.handle} of run {side.stamp.run} has no trial yet"
+        for name, side in (("A", a), ("B", b))
+        if not side.tasks
+    ]
+    if empty:
+        hint = "`evalcore resume RUN` runs what is missing"
+        raise RefusedError("there is nothing to compare", reasons=empty, hint=hint)
     mixed = [
         f"{name} has trials of {' and '.join(f'{p}, isolation {i}' for p, i in side.worlds)}"
         for name, side in (("A", a), ("B", b))
