@@ -231,7 +231,7 @@ def test_an_unknown_price_is_told_and_never_zero() -> None:
     run = planned(8, {**ONE, "metric": "cost_per_trial_usd"})
     found = one(run, many([1] * 8), many([1] * 8), plain=used(10, None))
     assert found.effect is None
-    assert "a price is not known in 8 trials of plain" in found.sentence
+    assert "a price is not known in 8 of 8 trials of plain" in found.sentence
 
 
 def test_pass_hat_k_and_flakiness_are_values_of_a_task() -> None:

@@ -176,7 +176,7 @@ def _outcome(outcome: Outcome) -> JSONObject:
         "metric": measure.name,
         "unit": measure.unit,
         "higher_is_better": measure.higher_is_better,
-        "tasks": len(paired.pairing.keys),
+        "tasks": len(paired.a),
         "clusters": paired.clusters,
         "trials": list(paired.runs),
         "rates": list(paired.rates or (None, None)),

@@ -103,7 +103,7 @@ def _result(one: Gathered, holm_p: float, stamp: RunStamp) -> ContrastResult:
         family=outcome.family,
         margin=claim.margin,
         margin_interval=None if within is None else (within.low, within.high),
-        tasks=len(paired.pairing.keys), clusters=paired.clusters, trials=paired.runs,
+        tasks=len(paired.a), clusters=paired.clusters, trials=paired.runs,
         dropped=len(paired.only_a) + len(paired.only_b) + len(paired.without_result),
         look=outcome.look,
         settle=named(settling(outcome.settle, outcome.measure), claim.a, claim.b),

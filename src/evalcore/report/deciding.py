@@ -247,6 +247,7 @@ def concluded(found: Evidence, rules: Rules, p_adjusted: float | None) -> tuple[
         p_adjusted,
         clusters=found.paired.clusters,
         void_rates=found.paired.void_rates,
+        boundary=found.paired.unknown,
         confirmatory=rules.declared and found.kept,
         alpha=rules.analysis.alpha,
         margin=margin,

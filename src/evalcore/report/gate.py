@@ -109,7 +109,8 @@ def _check(outcome: Outcome, benchmark: BenchmarkStamp, drop: float, alpha: floa
     towards_better = oriented(interval, measure)
     word = conclude(
         oriented(interval_of(paired, 1.0 - alpha), measure), outcome.p_adjusted, clusters=paired.clusters,
-        void_rates=paired.void_rates, confirmatory=False, alpha=alpha, margin=drop, margin_interval=towards_better,
+        void_rates=paired.void_rates, boundary=paired.unknown, confirmatory=False, alpha=alpha, margin=drop,
+        margin_interval=towards_better,
     )  # fmt: skip
     needed = settle(paired, drop, benchmark, declared=True, level=level)
     if word.verdict == "refused":

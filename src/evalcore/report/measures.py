@@ -76,7 +76,10 @@ def _tool_errors(results: Sequence[TrialRow]) -> list[float]:
 
 
 _OF_TRIALS: Final[Mapping[str, tuple[Callable[[TrialRow], float | None], str]]] = {
-    "tokens": (lambda r: float(r.tokens), "tokens are not known"),
+    "tokens": (
+        lambda r: None if r.unreported else float(r.tokens),
+        "tokens are not known (calls reported no usage)",
+    ),
     "tool_calls": (lambda r: float(r.tool_calls), "tool calls are not known"),
     "wall_s": (lambda r: r.wall_s, "the time is not known"),
     "cost_per_trial_usd": (lambda r: r.cost_usd, "a price is not known"),
@@ -92,7 +95,8 @@ def _known(a: Tasks, b: Tasks, of: Callable[[TrialRow], float | None], unknown: 
         known = {key: [v for v in values if v is not None] for key, values in read.items()}
         gone = sum(len(values) - len(known[key]) for key, values in read.items())
         if gone:
-            missing.append(f"{unknown} in {plural(gone, 'trial')} of {letter}")
+            trials = sum(map(len, read.values()))
+            missing.append(f"{unknown} in {gone:,} of {plural(trials, 'trial')} of {letter}")
         sides.append(known)
     return Scored({}, {}, "; ".join(missing)) if missing else Scored(sides[0], sides[1])
 
