@@ -72,7 +72,7 @@ BENCHMARKS = {
         "an agent that does nothing solves none of the 97 tasks",
         16_000,
         judged=True,
-        retrieval=("no_knowledge", "full_kb", "golden_retrieval", "grep_only"),
+        retrieval=("no_knowledge", "full_kb", "golden_retrieval", "grep_only", "bm25", "bm25_grep"),
     ),
     "tau2-mock": Benchmark(
         "upstream's small example of a domain, for trying things out (10 tasks)",
