@@ -150,4 +150,4 @@ def evalcore_toolkits() -> list[ToolkitInfo]:
         addresses=ADDRESSES,
         passes=("TAU2_DATA_DIR",),
     )
-    return [ToolkitInfo("tau2", "τ²-bench's environments, user simulator and evaluator (26 MB with their data)", spec)]
+    return [ToolkitInfo("tau2", "τ²-bench's environments, user simulator and evaluator (26 MB; packages 84 MB)", spec)]
