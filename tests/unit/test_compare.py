@@ -101,8 +101,33 @@ def test_effort_is_a_point_value_and_an_unknown_price_is_not_zero() -> None:
     assert "lower bounds" in str(deltas["tokens per trial"].reason)
     cost = deltas["cost per trial"]
     assert (cost.a, cost.b, cost.difference) == (pytest.approx(0.02), None, None)
-    assert cost.reason == "a price is not known in 6 trials of B"
+    assert cost.reason == "a price is not known in 6 of 6 trials of B"
     assert deltas["harm"].a is None and "not judged" in str(deltas["harm"].reason)
+
+
+def test_a_few_missing_prices_are_the_reason_and_leave_the_rest_alone() -> None:
+    known, gone = ({"agent": Usage(1, 100, 20, cost_usd=cost)} for cost in (0.02, None))
+    partly = SideBuilder(run("new"), REACT)
+    for n in range(10):
+        one = attempt(f"t{n:02}", task_digest=f"digest of t{n:02}", usage=gone if n < 2 else known)
+        partly.add(*graded(one, "pass"))
+    a, b = partly.finish(), side(tasks([1] * 9 + [0]), run("old"), usage=known)
+    for metric in ("cost_per_trial_usd", "cost_per_solve_usd"):
+        outcome = only(compare(a, b, metric=metric))
+        assert "a price is not known in 2 of 10 trials of A" in outcome.conclusion.reason
+        assert (outcome.conclusion.verdict, outcome.paired.without_result) == ("refused", ())
+        assert (outcome.paired.runs, outcome.paired.rates) == ((10, 10), (1.0, 0.9))
+        assert [f.task for f in outcome.gained] == ["t09"]
+        deltas = {d.name: d for d in outcome.deltas}
+        assert (deltas["tokens per trial"].a, deltas["time per trial"].reason) == (120.0, None)
+        assert deltas["cost per trial"].reason == "a price is not known in 2 of 10 trials of A"
+
+
+def test_tokens_that_were_not_reported_are_no_number_to_compare() -> None:
+    a = side(tasks([1] * 8), run("new"), usage={"agent": Usage(2, 100, 20, unreported=1)})
+    b = side(tasks([1] * 8), run("old"), usage={"agent": Usage(1, 50, 10)})
+    outcome = only(compare(a, b, metric="tokens"))
+    assert outcome.conclusion.verdict == "refused" and "in 8 of 8 trials of A" in outcome.conclusion.reason
 
 
 def test_exploratory_never_says_better_or_worse() -> None:
@@ -413,7 +438,7 @@ def test_one_cluster_has_no_verdict() -> None:
     one = {"benchmarks": (evolve(BFCL, clusters=1, cluster_of={f"t{n:02}": "core" for n in range(8)}),)}
     outcome = only(compare(side(tasks([1] * 8), run("new", **one)), side(tasks([0] * 8), run("old", **one))))
     assert (outcome.conclusion.verdict, outcome.interval.low) == ("refused", None)
-    assert "1 clusters, and a verdict needs 6" in outcome.conclusion.reason
+    assert "1 cluster, and a verdict needs 6" in outcome.conclusion.reason
 
 
 def test_nothing_paid_is_no_difference_of_cost() -> None:

@@ -81,3 +81,11 @@ def test_a_gate_on_cost_fails_where_less_is_better_and_more_was_spent() -> None:
     assert r"| \$0.050 | \$0.020 |" in markdown(made)
     with pytest.raises(ValueError, match="largest rise"):
         gate(dearer, -1.0)
+
+
+def test_a_gate_on_a_price_that_some_trials_lack_names_the_price() -> None:
+    a = side(tasks([1] * 8), run("new"), usage={"agent": Usage(1, 1, 1)})
+    b = side(tasks([1] * 8), run("old"), usage={"agent": Usage(1, 1, 1, cost_usd=0.1)})
+    made = gate(compare(a, b, metric="cost_per_trial_usd"), 0.05)
+    assert (made.answer, made.exit_code) == ("refused", 3)
+    assert made.sentence == "refused: not comparable: a price is not known in 8 of 8 trials of A"

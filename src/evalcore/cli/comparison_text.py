@@ -58,8 +58,8 @@ def _outcome(outcome: Outcome, path_a: str, path_b: str) -> Iterator[str]:
         yield table([("", settling(outcome.settle, outcome.measure))])
     yield ""
     runs_a, runs_b = paired.runs
-    tasks = plural(len(paired.pairing.keys), "task")
-    if paired.clusters != len(paired.pairing.keys):
+    tasks = plural(len(paired.a), "task")
+    if paired.clusters != len(paired.a):
         tasks += f" in {plural(paired.clusters, 'cluster')}"
     yield f"  paired by content: {tasks}, {plural(runs_a, 'trial')} of A and {runs_b:,} of B"
     yield from _dropped(outcome)

@@ -117,7 +117,7 @@ def _test(paired: Paired, seed: int) -> DifferenceTest | None:
         return None
     if paired.measure.rate:
         return difference_test(pairing, seed=seed)
-    if paired.measure.name == "cost_per_solve_usd":
+    if paired.measure.ratio or paired.measure.name == "cost_per_solve_usd":
         if interval_of(paired, 0.95).low is None:
             return None
         return DifferenceTest(paired_t(pairing.differences, pairing.clusters).p, RATIO_TEST)
@@ -247,6 +247,7 @@ def concluded(found: Evidence, rules: Rules, p_adjusted: float | None) -> tuple[
         p_adjusted,
         clusters=found.paired.clusters,
         void_rates=found.paired.void_rates,
+        boundary=found.paired.unknown,
         confirmatory=rules.declared and found.kept,
         alpha=rules.analysis.alpha,
         margin=margin,

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from evalcore.report.analysis import Flip
 from evalcore.report.detail import TrialRow
-from evalcore.report.measures import scored
+from evalcore.report.measures import Scored, scored
 from evalcore.report.sides import Side, TaskTrials
 from evalcore.report.words import plural
 from evalcore.stats.clusters import cluster_robust
@@ -30,6 +30,8 @@ NO_PAIRS: Final = "no task in common has a result on both sides"
 class Paired:
     """The tasks that count, side by side in the order of `pairing.keys`, and those that were dropped.
 
+    Where the measure is `unknown` the pairing is empty, and `a` and `b` are the tasks with a result on both sides: what
+    else is said of them stands.
     `only_a` and `only_b` were run by one side alone (or changed in between: another content is another task);
     `without_result` were run by both, and a side has no value of them. A void rate is the share of trials that never
     became results, of the tasks that both tried.
@@ -62,7 +64,7 @@ class Paired:
     @property
     def rates(self) -> tuple[float, float] | None:
         """Mean over the common tasks of each task's share of successes."""
-        if not self.pairing.keys:
+        if not self.a:
             return None
         a, b = (_mean([_share(t) for t in side]) for side in (self.a, self.b))
         return a, b
@@ -116,15 +118,20 @@ def pair_tasks(
     if among is not None:  # what lies beyond a look is not dropped: it is not asked for yet
         x, y = ({d: t for d, t in tasks.items() if t.task in among} for tasks in (x, y))
     both = x.keys() & y.keys()
+    failed = a.failed.get(measure.name) or b.failed.get(measure.name)
     found = scored(measure, {d: x[d] for d in both}, {d: y[d] for d in both})
+    if failed is not None:
+        found = Scored({}, {}, failed)
     clusters = {d: ours.cluster_of.get(x[d].task, x[d].task) for d in both}
     pairing = pair(found.a, found.b, clusters)
     keys = pairing.keys
+    if found.unknown is not None:
+        keys = tuple(sorted(d for d in both if x[d].results and y[d].results))
     return Paired(
         tuple(x[d] for d in keys),
         tuple(y[d] for d in keys),
         pairing,
-        len(set(pairing.clusters)),
+        len({clusters[d] for d in keys}),
         (_void_rate([x[d] for d in both]), _void_rate([y[d] for d in both])),
         measure,
         found.unknown,
@@ -196,7 +203,7 @@ def deltas(paired: Paired) -> tuple[Delta, ...]:
 
 def _delta(paired: Paired, name: str, unit: str, of: Callable[[TrialRow], float | None], unknown: str) -> Delta:
     """A side's value is not known where any trial's is not."""
-    if not paired.pairing.keys:
+    if not paired.a:
         return Delta(name, unit, None, None, NO_PAIRS)
     values: list[float | None] = []
     missing = []
@@ -206,7 +213,7 @@ def _delta(paired: Paired, name: str, unit: str, of: Callable[[TrialRow], float 
         gone = sum(len(r) - len(k) for r, k in zip(read, known, strict=True))
         values.append(None if gone else _mean([_mean(task) for task in known]))
         if gone:
-            missing.append(f"{unknown} in {plural(gone, 'trial')} of {letter}")
+            missing.append(f"{unknown} in {gone:,} of {plural(sum(map(len, read)), 'trial')} of {letter}")
     return Delta(name, unit, values[0], values[1], "; ".join(missing) or None)
 
 
