@@ -16,7 +16,7 @@ from evalcore.errors import ConfigError
 from evalcore.report import frames
 from evalcore.stats.anytime import mixture_radius
 from evalcore.values.study import task_order
-from tests.integration.conftest import Called
+from tests.integration.conftest import Called, Site
 
 Cli: TypeAlias = Callable[..., Called]
 PLAYBOOK: Final = """
@@ -441,3 +441,88 @@ def test_going_past_a_stop_needs_one(study: Cli) -> None:
     ran(study, "r")
     called = study("resume", "r", "--continue-past-stop")
     assert called.exit_code == 2 and "was not ended by its stopping rule" in called.stderr
+
+
+# ── metrics of plugins ───────────────────────────────────────────────────────────────────────────────────────────────
+
+COUNTS_ENTRY: Final = """
+from evalcore.hookspecs import MetricInfo, hookimpl
+
+@hookimpl
+def evalcore_metrics():
+    return [MetricInfo("words", "texts said per trial", "toy_counts_parts:Words", unit="texts", higher_is_better=False),
+            MetricInfo("mood", "no direction", "toy_counts_parts:Words"),
+            MetricInfo("odd", "of odd tasks only", "toy_counts_parts:Odd", higher_is_better=True, validated="here"),
+            MetricInfo("bug", "fails", "toy_counts_parts:Bug", higher_is_better=True)]
+"""
+COUNTS_PARTS: Final = """
+class Words:
+    def __init__(self, services, info):
+        pass
+
+    def per_task(self, trials):
+        return float(sum(t.attempt.tool_calls for t in trials)), float(len(trials))
+
+class Odd(Words):
+    def per_task(self, trials):
+        odd = int(trials[0].attempt.key.task.removeprefix("echo-")) % 2
+        return super().per_task(trials) if odd else None
+
+class Bug(Words):
+    def per_task(self, trials):
+        raise LookupError("tripped")
+"""
+BY: Final = {"EVALCORE_PLUGINS": "toy-echo,toy-counts"}
+
+
+@pytest.fixture
+def counted(study: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The study, run where a plugin has metrics; what is declared is by one of them."""
+    site = Site(tmp_path / "counts-site")
+    site.add("toy-counts", COUNTS_ENTRY, toy_counts_parts=COUNTS_PARTS)
+    monkeypatch.syspath_prepend(site.folder)
+    (tmp_path / "study.toml").write_text(STUDY.replace("margin = 0.05", 'metric = "words"\nmargin = 0.5'))
+    called = study("run", "study.toml", "--name", "r", "--quiet", **BY)
+    assert called.exit_code == 0, called.stderr
+    return study
+
+
+def test_a_declared_contrast_by_a_plugins_metric_has_its_unit_direction_and_word(counted: Cli) -> None:
+    (contrast,) = json.loads(counted("report", "r", "--json", **BY).stdout)["contrasts"]
+    assert (contrast["metric"], contrast["unit"], contrast["higher_is_better"]) == ("words", "texts", False)
+    assert (contrast["values"], contrast["tasks"]) == ([1.0, 0.0], 12)
+    assert "talk's words (not validated) is 1 texts higher than mute's" in contrast["sentence"]
+    gone = json.loads(counted("report", "r", "--json").stdout)["contrasts"][0]  # without the plugin
+    assert gone["verdict"] == "refused" and "'words' cannot be compared" in gone["reason"]
+    assert "margin 0.5" in counted("show", "r").stdout
+
+
+def test_compare_and_gate_by_a_plugins_metric(counted: Cli) -> None:
+    whole = json.loads(counted("compare", "r", "--metric", "words", "--json", **BY).stdout)
+    (outcome,) = whole["outcomes"]
+    assert (outcome["effect"]["value"], outcome["unit"], outcome["confirmatory"]) == (1.0, "texts", True)
+    odd = json.loads(counted("compare", "r", "--metric", "odd", "--treatment", "model", "--json", **BY).stdout)[
+        "outcomes"
+    ][0]
+    assert odd["effect"]["value"] == 1.0 and odd["tasks"] == 6  # what has no value is left out, and named
+    assert len(odd["dropped"]["without_result"]) == 6
+    gate = counted(
+        "gate", "r", "--arm", "talk", "--baseline", "r", "--baseline-arm", "mute", "--max-drop", "0.5",
+        "--metric", "words", "--treatment", "model", **BY,
+    )  # fmt: skip
+    assert gate.exit_code == 1 and "words (not validated)" in gate.stdout
+    broken = counted("compare", "r", "--metric", "bug", "--treatment", "model", **BY)
+    assert broken.exit_code == 3 and "the metric bug failed: LookupError: tripped" in " ".join(broken.stdout.split())
+
+
+def test_a_metric_that_is_not_there_is_refused_with_those_that_are(counted: Cli, tmp_path: Path) -> None:
+    unknown = counted("compare", "r", "--metric", "speed", **BY)
+    assert unknown.exit_code == 2 and "view:LABEL, words, odd, bug" in unknown.stderr
+    mood = counted("compare", "r", "--metric", "mood", **BY)
+    assert mood.exit_code == 2 and "its plugin does not say whether more is better" in mood.stderr
+    assert "did you mean 'words'" in counted("compare", "r", "--metric", "word", **BY).stderr
+    (tmp_path / "study.toml").write_text(STUDY.replace("margin = 0.05", 'metric = "mood"'))
+    declared = counted("plan", "study.toml", **BY)
+    assert declared.exit_code == 2 and "$.contrasts[0].metric: 'mood' cannot be compared" in declared.stderr
+    view = counted("compare", "r", "--metric", "view:strict", "--treatment", "model", **BY)
+    assert view.exit_code == 3 and "no trial has the view 'strict'; there are: none" in " ".join(view.stdout.split())

@@ -446,7 +446,7 @@ def test_one_cluster_has_no_verdict() -> None:
     one = {"benchmarks": (evolve(BFCL, clusters=1, cluster_of={f"t{n:02}": "core" for n in range(8)}),)}
     outcome = only(compare(side(tasks([1] * 8), run("new", **one)), side(tasks([0] * 8), run("old", **one))))
     assert (outcome.conclusion.verdict, outcome.interval.low) == ("refused", None)
-    assert "1 clusters, and a verdict needs 6" in outcome.conclusion.reason
+    assert "1 cluster, and a verdict needs 6" in outcome.conclusion.reason
 
 
 def test_nothing_paid_is_no_difference_of_cost() -> None:

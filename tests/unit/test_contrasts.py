@@ -454,3 +454,16 @@ def test_the_simulation_can_fail_two_arms_that_differ_are_told_apart() -> None:
         arm.arm.digest: side(dict.fromkeys(names, (score,)), run, arm) for arm, score in ((CONSTRAINED, 1), (REACT, 0))
     }
     assert decided(run, sides, BFCL.selector, 12) is not None
+
+
+def test_a_view_of_trials_is_a_rate_like_any_other() -> None:
+    run = planned(12, {**ONE, "metric": "view:strict"})
+    pairs = []
+    for arm, good in ((CONSTRAINED, 12), (REACT, 2)):
+        for n in range(12):
+            views = {} if n == 11 else {"strict": n < good}  # of the last task it was not taken
+            pairs.append(graded(attempt(f"t{n:03}", 1, arm), "pass", views=views))
+    (found,) = report(pairs, run).contrasts
+    assert (found.tasks, found.dropped, found.unit) == (11, 1, "share")
+    assert found.values == (1.0, pytest.approx(2 / 11)) and found.verdict == "better"
+    assert "view 'strict'" in found.sentence

@@ -17,15 +17,17 @@ from evalcore.cli.study_options import JSON, options
 from evalcore.engine.services import SystemClock
 from evalcore.engine.store import read_stamp
 from evalcore.errors import ConfigError, UnknownNameError
-from evalcore.report.claims import Claim
-from evalcore.report.compare import Comparison
+from evalcore.report.claims import Claim, claims_of
+from evalcore.report.compare import Comparison, told
 from evalcore.report.compare import compare as compare_sides
 from evalcore.report.comparison_words import to_json
 from evalcore.report.contrasts import gather_claims, p_values
 from evalcore.report.load import load_side, load_sides
 from evalcore.report.looks import record_look
+from evalcore.report.plugin_metrics import plugin_metrics
+from evalcore.report.sides import NO_METRICS, Metrics
 from evalcore.values.faults import Wrong
-from evalcore.values.measure import find_measure
+from evalcore.values.measure import find_measure, is_plugins
 
 
 def names(_: click.Context, __: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
@@ -72,19 +74,20 @@ def compare(
     comparison (exit 3) if it is a boundary: another dataset version, grader, model, isolation and the like.
     Only a contrast that a study declared before its first trial can be called better or worse.
     """
-    wanted = None if margin is None else size_of(margin, metric, "--margin")
     path_a = session.run_path(a)
+    metrics = lookup(session, path_a, metric)
+    wanted = None if margin is None else size_of(margin, metric, "--margin", metrics)
     path_b = path_a if b is None else session.run_path(b)
     if b is None and grading_b is None:
         arm_a, arm_b = _two_arms(path_a, arm_a, arm_b)
     made = compare_sides(
-        load_side(path_a, arm_a, grading),
-        load_side(path_b, arm_b, grading_b or grading),
+        load_side(path_a, arm_a, grading, metrics),
+        load_side(path_b, arm_b, grading_b or grading, metrics),
         treatment=treatment,
         metric=metric,
         margin=wanted,
         allow_cross_world=allow_cross_world,
-        family=_family(path_a, grading) if path_a == path_b and grading_b is None else None,
+        family=_family(session, path_a, grading) if path_a == path_b and grading_b is None else None,
     )
     if made.declared and not all(o.confirmatory for o in made.outcomes):
         _note_look(made, (path_a, path_b))
@@ -103,12 +106,17 @@ def _note_look(made: Comparison, paths: Sequence[Path]) -> None:
     tell(PEEK)
 
 
-def size_of(text: str, metric: str, option: str) -> float:
+def lookup(session: Session, path: Path, metric: str) -> Metrics:
+    """The metrics of plugins, where the one that is asked for is not built in."""
+    return plugin_metrics(session.registry(), path, [metric]) if is_plugins(metric) else NO_METRICS
+
+
+def size_of(text: str, metric: str, option: str, metrics: Metrics = NO_METRICS) -> float:
     """A margin as the metric's unit has it: points or a share for a rate, else a plain number."""
     try:
-        measure = find_measure(metric)
+        measure = find_measure(metric, metrics.known)
     except Wrong as wrong:
-        raise UnknownNameError("metric", metric, hint=wrong.hint) from None
+        raise UnknownNameError("metric", metric, hint=told(wrong)) from None
     if measure.rate:
         return Points().convert(text, None, None)
     try:
@@ -120,11 +128,13 @@ def size_of(text: str, metric: str, option: str) -> float:
     return size
 
 
-def _family(path: Path, grading: str | None) -> dict[Claim, float | None]:
+def _family(session: Session, path: Path, grading: str | None) -> dict[Claim, float | None]:
     """What the other contrasts that the run's study declares bring to the adjustment."""
     if not read_stamp(path).study.get("contrasts"):
         return {}
-    sides = load_sides(path, grading)
+    names = {claim.metric for claim in claims_of(read_stamp(path))}
+    metrics = plugin_metrics(session.registry(), path, names) if any(map(is_plugins, names)) else NO_METRICS
+    sides = load_sides(path, grading, metrics)
     stamp = next((side.stamp for side in sides.values()), None)
     return {} if stamp is None else p_values(gather_claims(stamp, sides))
 

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 from attrs import asdict, frozen
@@ -19,10 +19,11 @@ from evalcore.cli.render_errors import rendered_error, tell_error
 from evalcore.cli.session import Session
 from evalcore.cli.unasked import VARIABLE as BOX
 from evalcore.cli.unasked import Unasked
+from evalcore.engine.measuring import made_metrics
 from evalcore.engine.plan import Plan, Projection
 from evalcore.engine.run import RunOptions
 from evalcore.engine.runner import DEFAULT_CONCURRENCY, RunEnd
-from evalcore.engine.services import LocalServices, SystemClock
+from evalcore.engine.services import SystemClock
 from evalcore.engine.stopping import StopsRuns
 from evalcore.engine.store import STAMP, write_durably
 from evalcore.errors import ConfigError, EvalcoreError, InfraError, Interrupted
@@ -33,7 +34,7 @@ from evalcore.report.looks import note_peek
 from evalcore.report.model import Report
 from evalcore.report.words import dollars, plural, seconds
 from evalcore.values.arm import Arm
-from evalcore.values.descriptors import MetricInfo, ModelInfo
+from evalcore.values.descriptors import ModelInfo
 from evalcore.values.study import Study
 
 PEEK: Final = "note: the contrasts are read before the study is at its end; the run keeps a record of it (looks.jsonl)"
@@ -164,7 +165,7 @@ def read_back(
     """
     from evalcore.report.scorecard import encode
 
-    report = load_report(path, grading, _metrics(path, registry), weights=weights)
+    report = load_report(path, grading, made_metrics(path, registry), weights=weights)
     if report.design is not None and note_peek(path, report, SystemClock().now()):
         tell(PEEK)
     if weights:
@@ -174,12 +175,6 @@ def read_back(
     except OSError as error:
         tell(f"warning: cannot write {path / SCORECARD}: {error.strerror}")
     return report
-
-
-def _metrics(path: Path, registry: Registry) -> list[tuple[MetricInfo, Any]]:
-    infos = registry.all(MetricInfo).values()
-    services = LocalServices(registry, path)
-    return [(info, registry.factory(info)(services, info)) for info in infos]
 
 
 def print_report(report: Report) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from evalcore.cli.compare import GRADING, METRIC, TREATMENT, size_of
+from evalcore.cli.compare import GRADING, METRIC, TREATMENT, lookup, size_of
 from evalcore.cli.comparison_text import set_up
 from evalcore.cli.output import paragraph, say, say_json
 from evalcore.cli.resume import RUN
@@ -66,9 +66,10 @@ def gate(
     """
     if json and markdown_file == STDOUT:
         raise click.UsageError("--json and --markdown - both want standard output")
-    drop = size_of(max_drop, metric, "--max-drop")
-    ours = load_side(session.run_path(run), arm, grading)
-    theirs = load_side(session.run_path(baseline), baseline_arm, baseline_grading or grading)
+    metrics = lookup(session, session.run_path(run), metric)
+    drop = size_of(max_drop, metric, "--max-drop", metrics)
+    ours = load_side(session.run_path(run), arm, grading, metrics)
+    theirs = load_side(session.run_path(baseline), baseline_arm, baseline_grading or grading, metrics)
     comparison = compare(ours, theirs, treatment=treatment, metric=metric, margin=None)
     made = decide(comparison, drop, lenient=on_inconclusive == "pass")
     if junit_file is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -33,9 +33,10 @@ from evalcore.report.planning import (
     power_of,
     sides_of,
 )  # fmt: skip
+from evalcore.report.plugin_metrics import plugin_metrics
 from evalcore.report.sides import Side
 from evalcore.report.words import UNKNOWN, dollars, percent, plural
-from evalcore.values.measure import find_measure
+from evalcore.values.measure import Measure, find_measure
 
 NOT_A_THRESHOLD = (
     "It is no threshold: a smaller difference can turn out significant, and one below it is no tie. After the run only "
@@ -90,9 +91,10 @@ def power(
         raise ConfigError(
             "the study declares no contrast: there is nothing to find", hint="add [[contrasts]] with a, b and a metric"
         )
-    sides = None if pilot is None else load_sides(session.run_path(pilot))
+    metrics = plugin_metrics(session.registry(), session.run_path(pilot or "."), {c.metric for c in claims})
+    sides = None if pilot is None else load_sides(session.run_path(pilot), metrics=metrics)
     spread = assumed(*_given(rate, RATE, icc, CORRELATION, heterogeneity, HETEROGENEITY))
-    found = [_power(claim, len(claims), made, sides, spread, tasks, repeats) for claim in claims]
+    found = [_power(claim, len(claims), made, sides, spread, tasks, repeats, metrics.known) for claim in claims]
     if json:
         say_json(_as_json(found))
     else:
@@ -123,11 +125,12 @@ def _power(
     spread: Spread,
     tasks: Sequence[int],
     repeats: Sequence[int],
+    known_measures: Mapping[str, Measure],
 ) -> Power:
     stamp = next(b.stamp for b in made.benchmarks if b.selector == claim.benchmark)
     size = Size(stamp.tasks, stamp.clusters, stamp.of_tasks)
     analysis, k = analysis_of(made.stamp), made.study.repeats
-    measure, trial_usd, reason = find_measure(claim.metric), None, claim.problem
+    measure, trial_usd, reason = find_measure(claim.metric, known_measures), None, claim.problem
     known: Spread | None = spread
     if sides is not None:
         pair = sides_of(claim, sides)
@@ -141,7 +144,8 @@ def _power(
     elif claim.metric != "pass@1":
         known, reason = None, f"{claim.metric} has no variance that could be assumed: --pilot RUN measures it"
     found = power_of(
-        claim, claims, size, k, analysis, known, trial_usd=trial_usd, tasks=tasks, other_repeats=repeats, reason=reason
+        claim, claims, size, k, analysis, known, trial_usd=trial_usd, tasks=tasks, other_repeats=repeats, reason=reason,
+        measure=measure,
     )  # fmt: skip
     return found if claim.problem is None else evolve(found, options=(), reason=claim.problem)
 

@@ -64,7 +64,7 @@ def _toolkits(registry: Registry, name: str) -> Iterator[str]:
         return
     texts: Sequence[str] = (name,)
     if name.endswith(".toml"):
-        study = read_study(Path(name).expanduser())
+        study = read_study(Path(name).expanduser(), measures=None)
         texts = study.benchmarks
         for axes in study.arms.values():
             yield from _of_model(registry, axes.get("model"))

@@ -28,7 +28,7 @@ from evalcore.values.convert import unstructure
 from evalcore.values.descriptors import AdapterInfo
 from evalcore.values.faults import nearest
 from evalcore.values.json import JSONObject, JSONValue, exact_text
-from evalcore.values.measure import find_measure
+from evalcore.values.measure import find_measure, is_plugins
 from evalcore.values.stamp import RunStamp
 from evalcore.values.task import Dataset, Task
 
@@ -202,10 +202,14 @@ def _contrasts(stamp: RunStamp) -> Iterator[str]:
     """What the study declared, and how it is decided."""
     analysis = analysis_of(stamp)
     for c in claims_of(stamp):
-        measure = None if c.problem else find_measure(c.metric)
-        within = "" if c.margin is None or measure is None else f", margin {width(c.margin, measure)}"
+        within = "" if c.margin is None else f", margin {_margin(c.margin, c.metric)}"
         problem = f" ({c.problem})" if c.problem else ""
         yield f"{c.a} against {c.b} by {c.metric}{within}; alpha {analysis.alpha:g}, {analysis.stopping}{problem}"
+
+
+def _margin(margin: float, metric: str) -> str:
+    """In the unit of its metric; a plugin may be gone that knows it."""
+    return f"{margin:g}" if is_plugins(metric) else width(margin, find_measure(metric))
 
 
 def _versions(stamp: RunStamp) -> str:

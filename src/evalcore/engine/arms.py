@@ -26,6 +26,7 @@ from evalcore.values.faults import (
     suggestion,
 )
 from evalcore.values.json import JSONValue, canonical
+from evalcore.values.measure import NO_MORE, Measure
 from evalcore.values.study import Study
 
 Content: TypeAlias = Callable[[str, str], Mapping[str, str]]
@@ -49,6 +50,7 @@ class Vocabulary:
     axes: tuple[AxisInfo, ...] = ()
     harnesses: tuple[HarnessInfo, ...] = ()
     models: tuple[ModelInfo, ...] = ()
+    measures: Mapping[str, Measure] = NO_MORE  # the metrics of plugins, which contrasts can be by
 
     def axis_infos(self) -> tuple[AxisInfo, ...]:
         """All axes: `harness` and `model` first, as registered or as every study has them."""

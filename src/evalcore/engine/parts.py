@@ -25,8 +25,9 @@ from evalcore.engine.trial import Cell
 from evalcore.errors import ConfigError, Fault
 from evalcore.plugins import Registry
 from evalcore.values.arm import Arm, Owner
-from evalcore.values.descriptors import AxisInfo, BridgeInfo, HarnessInfo, ModelInfo, TransformInfo
+from evalcore.values.descriptors import AxisInfo, BridgeInfo, HarnessInfo, MetricInfo, ModelInfo, TransformInfo
 from evalcore.values.json import JSONValue
+from evalcore.values.measure import measures_of
 from evalcore.values.study import Study
 from evalcore.values.task import Role
 from evalcore.values.trial import Provenance
@@ -149,6 +150,7 @@ def vocabulary(registry: Registry) -> Vocabulary:
         tuple(registry.all(AxisInfo).values()),
         tuple(registry.all(HarnessInfo).values()),
         tuple(registry.all(ModelInfo).values()),
+        measures_of(registry.all(MetricInfo).values()),
     )
 
 

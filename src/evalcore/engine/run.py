@@ -143,7 +143,7 @@ def study_of(stamp: RunStamp) -> Study:
             f"run {stamp.run} was imported from {stamp.imported}: it can be neither resumed, run nor graded again",
             hint="what it was made with is not here; report, compare and trace show it",
         )
-    return parse_study(stamp.study, f"the study of run {stamp.run}")
+    return parse_study(stamp.study, f"the study of run {stamp.run}", measures=None)
 
 
 def _changes(then: RunStamp, now: RunStamp) -> Iterator[str]:

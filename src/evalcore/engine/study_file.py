@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from attrs import Attribute, Factory, field, frozen, validators
 
@@ -22,7 +22,7 @@ from evalcore.values.convert import attempt, parse_toml, read_text
 from evalcore.values.faults import ROOT, Faults, Wrong, described, did_you_mean, item_path, key_path, literal, one_of
 from evalcore.values.injection import KINDS, Injection
 from evalcore.values.json import JSONObject, JSONValue, canonical
-from evalcore.values.measure import DIMENSIONS, find_measure
+from evalcore.values.measure import DIMENSIONS, NO_MORE, Measure, find_measure
 from evalcore.values.study import Analysis, BenchmarkChoice, Contrast, RoleChoice, Stopping, Study
 from evalcore.values.task import LIMIT_NAMES, ROLES, Limits, Role
 
@@ -116,15 +116,21 @@ def base_folder(path: Path) -> Path:
     return path.absolute().parent
 
 
-def read_study(path: Path) -> Study:
+Measures: TypeAlias = Mapping[str, Measure]
+
+
+def read_study(path: Path, measures: Measures | None = NO_MORE) -> Study:
     """The study in a file; ConfigError with every fault of it."""
-    return parse_study(parse_toml(read_text(path), str(path)), str(path))
+    return parse_study(parse_toml(read_text(path), str(path)), str(path), measures)
 
 
-def parse_study(raw: object, source: str) -> Study:
-    """The study that plain data says; `source` is what errors call it."""
+def parse_study(raw: object, source: str, measures: Measures | None = NO_MORE) -> Study:
+    """The study that plain data says; `source` is what errors call it.
+
+    `measures` are the metrics of plugins that contrasts can be by; None: they are not checked.
+    """
     faults = Faults()
-    study = _draft(raw, faults)
+    study = _draft(raw, faults, measures=measures)
     faults.raise_if_any(source)
     return study
 
@@ -141,13 +147,18 @@ def load_study(
     `check_selector` raises ConfigError for a benchmark that nobody provides.
     """
     faults = Faults()
-    study = _draft(parse_toml(read_text(path), str(path)), faults, check_selector)
+    study = _draft(parse_toml(read_text(path), str(path)), faults, check_selector, vocabulary.measures)
     arms = collect_arms(study, vocabulary, base=base_folder(path), content=content, faults=faults)
     faults.raise_if_any(str(path))
     return study, arms
 
 
-def _draft(raw: object, faults: Faults, check_selector: Callable[[str], object] | None = None) -> Study:
+def _draft(
+    raw: object,
+    faults: Faults,
+    check_selector: Callable[[str], object] | None = None,
+    measures: Measures | None = NO_MORE,
+) -> Study:
     """What of a study could be read: parts with faults are left out, so that checks of the others go on."""
     if not isinstance(raw, Mapping):
         faults.add(ROOT, f"expected a table, got {described(raw)}")
@@ -171,7 +182,7 @@ def _draft(raw: object, faults: Faults, check_selector: Callable[[str], object] 
         limits=limits.limits() if limits else Limits(),
         roles=_roles(raw, faults),
         sweep=sweep,
-        contrasts=_contrasts(raw, written, sweep, faults),
+        contrasts=_contrasts(raw, written, sweep, faults, measures),
         analysis=_analysis(raw, faults),
         faults=_injection(raw, faults),
     )
@@ -349,6 +360,7 @@ def _contrasts(
     written: Mapping[str, JSONObject],
     sweep: Mapping[str, tuple[JSONValue, ...]],
     faults: Faults,
+    measures: Measures | None,
 ) -> tuple[Contrast, ...]:
     listed = raw.get("contrasts", [])
     if not isinstance(listed, list):
@@ -363,7 +375,8 @@ def _contrasts(
                 faults.add(key_path(where, side), f"no such arm: {literal(name)}", did_you_mean(name, written))
         if read is None:
             continue
-        _check_measure(read, where, faults)
+        if measures is not None:
+            _check_measure(read, where, faults, measures)
         if read.a == read.b:
             faults.add(where, f"compares {literal(read.a)} with itself")
         if any({read.a, read.b} == {c.a, c.b} and read.metric == c.metric for c in contrasts):
@@ -372,10 +385,10 @@ def _contrasts(
     return tuple(contrasts)
 
 
-def _check_measure(contrast: _ContrastTable, where: str, faults: Faults) -> None:
+def _check_measure(contrast: _ContrastTable, where: str, faults: Faults, measures: Measures) -> None:
     """A metric that can be compared; the margin of a rate is a share."""
     try:
-        measure = find_measure(contrast.metric)
+        measure = find_measure(contrast.metric, measures)
     except Wrong as wrong:
         faults.add(key_path(where, "metric"), wrong.message, wrong.hint)
         return

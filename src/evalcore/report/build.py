@@ -20,16 +20,17 @@ from evalcore.errors import RefusedError
 from evalcore.report import metrics as measures
 from evalcore.report import notes
 from evalcore.report.analysis import Look, Sibling, Stopped
-from evalcore.report.claims import analysis_of
+from evalcore.report.claims import analysis_of, claims_of
 from evalcore.report.contrasts import contrasts, design
 from evalcore.report.detail import Detail, TaskRow, TrialRow
 from evalcore.report.groups import group_values
 from evalcore.report.model import EXCLUSIONS, Cell, Exclusion, MetricValue, Note, Report
-from evalcore.report.sides import Side, TaskTrials
+from evalcore.report.sides import Metrics, Place, Side, TaskTrials, ratios_of
 from evalcore.report.tally import CountedTrial, Spent, World, row_of
 from evalcore.report.together import Weighting, comparable, front, one_score
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.floor import Floor
+from evalcore.values.measure import measures_of
 from evalcore.values.stamp import ArmStamp, BenchmarkStamp, RunStamp, price_key
 from evalcore.values.task import ROLES, Role
 from evalcore.values.trial import RESULTS, Attempt, Grading
@@ -125,6 +126,8 @@ class ReportBuilder:
     def _sides(self, cells: Iterable[Cell]) -> dict[str, Side]:
         """Each arm as a comparison needs it. A task whose attempts were of two contents is in no side."""
         tasks: dict[str, list[TaskTrials]] = {}
+        metrics = self._claimed()
+        failed: dict[str, dict[str, str]] = {}
         worlds: dict[str, set[tuple[str, str]]] = {}
         served: dict[str, set[str]] = {}
         for cell in cells:
@@ -132,11 +135,17 @@ class ReportBuilder:
             if cell.provenance is not None:
                 worlds.setdefault(arm, set()).add((cell.provenance, cell.isolation))
             served.setdefault(arm, set()).update(cell.served.get("agent", ()))
+            ratios, why = ratios_of(metrics, self._kept(cell) if metrics.made else {})
+            failed.setdefault(arm, {}).update(why)
             for row in cell.detail.tasks:
                 if row.digest is not None:
                     results = tuple(row.results)
                     missing = len(row.trials) - len(results)
-                    tasks.setdefault(arm, []).append(TaskTrials(selector, row.task, row.digest, results, missing))
+                    tasks.setdefault(arm, []).append(
+                        TaskTrials(
+                            selector, row.task, row.digest, results, missing, ratios.get((selector, row.task), {})
+                        )
+                    )
         return {
             digest: Side(
                 self._stamp,
@@ -145,10 +154,25 @@ class ReportBuilder:
                 tuple(sorted(worlds[digest])),
                 tuple(sorted(served[digest])),
                 {selector: stop.tasks for selector, stop in self._context.stops.items()},
+                metrics,
+                failed[digest],
             )
             for x in self._stamp.arms
             if (digest := x.arm.digest) in tasks
         }
+
+    def _claimed(self) -> Metrics:
+        """The plugins' metrics that contrasts are declared by."""
+        made = Metrics(measures_of(info for info, _ in self._metrics), self._metrics)
+        return made.named({claim.metric for claim in claims_of(self._stamp)})
+
+    def _kept(self, cell: Cell) -> dict[Place, list[CountedTrial]]:
+        """The graded trials of a cell, whole."""
+        selector, faults = cell.benchmark.selector, cell.provenance == "fault-injected"
+        pair = self._pairs.get((selector, cell.arm.arm.digest, faults))
+        world = None if pair is None or cell.provenance is None else pair.worlds.get((cell.provenance, cell.isolation))
+        kept = {} if world is None else world.kept
+        return {(selector, task): sorted(trials, key=_repeat) for task, trials in kept.items()}
 
     def _cells(self, pair: _Pair) -> Iterable[Cell]:
         """One cell per world; an empty one where nothing has run."""

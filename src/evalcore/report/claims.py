@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from evalcore.engine.arms import points, swept_handle
-from evalcore.values.faults import Wrong
 from evalcore.values.json import JSONObject, JSONValue
-from evalcore.values.measure import find_measure
 from evalcore.values.stamp import ArmStamp, RunStamp
 from evalcore.values.study import STOPPING, Analysis
 
@@ -68,7 +66,7 @@ def _expanded(contrast: JSONObject, stamp: RunStamp) -> Iterator[Claim]:
     arms = {x.arm.handle: x.arm.digest for x in stamp.arms}
     pairs = list(dict.fromkeys(_matched(*names, arms, _dict(stamp.study.get("sweep")))))
     for a, b in pairs or [names]:
-        problem = _problem(a, b, arms, metric)
+        problem = _problem(a, b, arms)
         for benchmark in stamp.benchmarks:
             yield Claim(
                 a, b, arms.get(a), arms.get(b), benchmark.selector, metric,
@@ -76,16 +74,12 @@ def _expanded(contrast: JSONObject, stamp: RunStamp) -> Iterator[Claim]:
             )  # fmt: skip
 
 
-def _problem(a: str, b: str, arms: Mapping[str, str], metric: str) -> str | None:
+def _problem(a: str, b: str, arms: Mapping[str, str]) -> str | None:
     gone = [name for name in (a, b) if name not in arms]
     if gone:
         return f"the run has no arm {' and no arm '.join(gone)}"
     if arms[a] == arms[b]:
         return "both names are the same configuration"
-    try:
-        find_measure(metric)
-    except Wrong as wrong:
-        return wrong.message
     return None
 
 

@@ -106,7 +106,7 @@ def compare(
     claims that are known; the others count as 1. Raises RefusedError, with every reason, where anything else differs
     that is a boundary, and where nothing can be paired; ConfigError for what is no comparison.
     """
-    measure = _measure(metric)
+    measure = _measure(metric, a)
     check_sides(a, b, treatment)
     matched = match_benchmarks(a, b)
     declared = _declared(a, b, metric)
@@ -127,11 +127,16 @@ def compare(
     )  # fmt: skip
 
 
-def _measure(metric: str) -> Measure:
+def _measure(metric: str, side: Side) -> Measure:
     try:
-        return find_measure(metric)
+        return find_measure(metric, side.metrics.known)
     except Wrong as wrong:
-        raise UnknownNameError("metric", metric, hint=wrong.hint) from None
+        raise UnknownNameError("metric", metric, hint=told(wrong)) from None
+
+
+def told(wrong: Wrong) -> str | None:
+    """What a name cannot be, and what can be: a metric that is there and cannot be compared has its reason."""
+    return f"{wrong.message}; {wrong.hint}" if ": " in wrong.message else wrong.hint
 
 
 def _check_margin(margin: float | None, measure: Measure, declared: Sequence[Claim]) -> None:
@@ -154,6 +159,14 @@ def check_sides(a: Side, b: Side, treatment: Sequence[str] = ()) -> None:
     if a.stamp.run == b.stamp.run and a.arm.arm.digest == b.arm.arm.digest and a.stamp.grading == b.stamp.grading:
         raise ConfigError(f"this compares {a.arm.arm.handle!r} of run {a.stamp.run} with itself")
     check_treatment(treatment, a, b)
+    empty = [
+        f"{name}: {side.arm.arm.handle} of run {side.stamp.run} has no trial yet"
+        for name, side in (("A", a), ("B", b))
+        if not side.tasks
+    ]
+    if empty:
+        hint = "`evalcore resume RUN` runs what is missing"
+        raise RefusedError("there is nothing to compare", reasons=empty, hint=hint)
     mixed = [
         f"{name} has trials of {' and '.join(f'{p}, isolation {i}' for p, i in side.worlds)}"
         for name, side in (("A", a), ("B", b))

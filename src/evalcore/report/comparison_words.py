@@ -34,7 +34,7 @@ def amount(value: float, measure: Measure, *, signed: bool = False) -> str:
     """A value of a measure in its unit; a rate's difference in points is `points`."""
     if measure.rate:
         return points(value) if signed else percent(value)
-    size = {"USD": dollars, "s": seconds}.get(measure.unit, lambda x: f"{x:,.4g} {measure.unit}")(abs(value))
+    size = {"USD": dollars, "s": seconds}.get(measure.unit, lambda x: f"{x:,.4g} {measure.unit}".rstrip())(abs(value))
     return f"{'-' if value < 0 else '+' if value > 0 and signed else ''}{size}"
 
 

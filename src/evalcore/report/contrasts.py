@@ -59,7 +59,9 @@ def gather_claim(claim: Claim, rules: Rules, stamp: RunStamp, sides: Mapping[str
         boundaries = [d.sentence for d in found if d.kind == "boundary"]
         if boundaries:
             return Gathered(claim, rules, problem=f"not comparable: {'; '.join(boundaries)}")
-        evidence = gather(a, b, benchmark, benchmark, find_measure(claim.metric), rules)
+        evidence = gather(a, b, benchmark, benchmark, find_measure(claim.metric, a.metrics.known), rules)
+    except Wrong as wrong:
+        return Gathered(claim, rules, problem=f"{wrong.message}; {wrong.hint}" if wrong.hint else wrong.message)
     except EvalcoreError as error:
         reasons = getattr(error, "reasons", ())
         return Gathered(claim, rules, problem="; ".join([error.message, *reasons]))

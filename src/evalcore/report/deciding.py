@@ -117,7 +117,7 @@ def _test(paired: Paired, seed: int) -> DifferenceTest | None:
         return None
     if paired.measure.rate:
         return difference_test(pairing, seed=seed)
-    if paired.measure.name == "cost_per_solve_usd":
+    if paired.measure.ratio or paired.measure.name == "cost_per_solve_usd":
         if interval_of(paired, 0.95).low is None:
             return None
         return DifferenceTest(paired_t(pairing.differences, pairing.clusters).p, RATIO_TEST)

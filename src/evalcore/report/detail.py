@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from attrs import frozen
 
@@ -12,6 +14,7 @@ from evalcore.stats.latency import TimeQuantile
 from evalcore.values.trial import RESULTS, SUCCESSES, ExitKind
 
 _RESULTS = frozenset(RESULTS)
+NO_VIEWS: Final[Mapping[str, bool]] = MappingProxyType({})
 
 
 @frozen
@@ -34,6 +37,7 @@ class TrialRow:
     cost_usd: float | None
     tool_calls: int
     tool_errors: int
+    views: Mapping[str, bool] = NO_VIEWS
 
     @property
     def counted(self) -> bool:

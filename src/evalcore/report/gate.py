@@ -30,7 +30,7 @@ from evalcore.stats.intervals import Interval
 from evalcore.stats.margins import margin_level
 from evalcore.stats.verdicts import ALPHA, conclude
 from evalcore.values.json import JSONObject
-from evalcore.values.measure import find_measure
+from evalcore.values.measure import Measure, find_measure
 from evalcore.values.stamp import BenchmarkStamp
 
 Answer: TypeAlias = Literal["passed", "failed", "inconclusive", "refused"]
@@ -89,13 +89,17 @@ def gate(comparison: Comparison, max_drop: float, *, lenient: bool = False, alph
 
     Worse is lower, or higher where less is better. Raises ValueError for a drop outside (0, 1), or not above 0.
     """
-    if find_measure(comparison.metric).rate:
+    if _measure(comparison).rate:
         check_share(max_drop, "the largest drop")
     else:
         check_positive(max_drop, "the largest rise")
     stamps = {s.selector: s for s in comparison.a.stamp.benchmarks}
     checked = tuple(_check(o, stamps[o.benchmark], max_drop, alpha) for o in comparison.outcomes)
     return Gate(comparison, max_drop, lenient, checked)
+
+
+def _measure(comparison: Comparison) -> Measure:
+    return find_measure(comparison.metric, comparison.a.metrics.known)
 
 
 def _check(outcome: Outcome, benchmark: BenchmarkStamp, drop: float, alpha: float) -> Checked:
@@ -110,7 +114,8 @@ def _check(outcome: Outcome, benchmark: BenchmarkStamp, drop: float, alpha: floa
     )  # fmt: skip
     needed = settle(paired, drop, benchmark, declared=True, level=level)
     if word.verdict == "refused":
-        return Checked(outcome, interval, "refused", word.reason, needed)
+        why = word.reason if paired.pairing.keys else f"there is nothing to compare: {interval.reason}"
+        return Checked(outcome, interval, "refused", why, needed)
     margin, seen = width(drop, measure), f"({span(interval, measure)})"
     about, change = ("", "drop") if measure.name == "pass@1" else (f" by {measure.word}", "worsening")
     if word.not_worse:
@@ -154,7 +159,7 @@ def _would_decide(needed: Settle) -> str:
 
 def gate_json(made: Gate) -> JSONObject:
     """The gate with the whole comparison behind it."""
-    measure = find_measure(made.comparison.metric)
+    measure = _measure(made.comparison)
     return {
         "schema": SCHEMA,
         "metric": measure.name,

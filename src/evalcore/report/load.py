@@ -17,7 +17,7 @@ from evalcore.errors import UnknownNameError
 from evalcore.report.build import Context, ReportBuilder
 from evalcore.report.looks import peeks_of, siblings_of
 from evalcore.report.model import Report
-from evalcore.report.sides import Side, SideBuilder, choose_arm
+from evalcore.report.sides import NO_METRICS, Metrics, Side, SideBuilder, choose_arm
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.faults import nearest
 from evalcore.values.stamp import RunStamp
@@ -48,12 +48,12 @@ def load_report(
     return builder.finish()
 
 
-def load_sides(path: Path, grading: str | None = None) -> dict[str, Side]:
+def load_sides(path: Path, grading: str | None = None, metrics: Metrics = NO_METRICS) -> dict[str, Side]:
     """Every arm of the run at `path` that has a trial, by the digest of the arm. Raises as `load_side` does."""
     stamp = read_stamp(path)
     chosen = choose_grading(path, stamp, grading)
     graded = _graded_by(path, stamp, chosen)
-    builders = {arm.arm.digest: SideBuilder(graded, arm) for arm in stamp.arms}
+    builders = {arm.arm.digest: SideBuilder(graded, arm, metrics) for arm in stamp.arms}
     with no_collector():
         for attempt, verdict in judged(path, stamp, chosen):
             if attempt.key.arm in builders:
@@ -63,11 +63,11 @@ def load_sides(path: Path, grading: str | None = None) -> dict[str, Side]:
     return {digest: side for digest, side in sides.items() if side.tasks}
 
 
-def load_side(path: Path, arm: str | None = None, grading: str | None = None) -> Side:
+def load_side(path: Path, arm: str | None = None, grading: str | None = None, metrics: Metrics = NO_METRICS) -> Side:
     """One arm of the run at `path`, as a comparison needs it. Raises ConfigError if there is no such run or arm."""
     stamp = read_stamp(path)
     chosen = choose_grading(path, stamp, grading)
-    builder = SideBuilder(_graded_by(path, stamp, chosen), choose_arm(stamp, arm))
+    builder = SideBuilder(_graded_by(path, stamp, chosen), choose_arm(stamp, arm), metrics)
     with no_collector():
         for attempt, verdict in judged(path, stamp, chosen):
             builder.add(attempt, verdict)

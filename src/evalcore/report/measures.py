@@ -17,7 +17,7 @@ from evalcore.report.sides import TaskTrials
 from evalcore.report.words import plural
 from evalcore.stats.flakiness import disagreement
 from evalcore.stats.passk import pass_at_k, pass_hat_k
-from evalcore.values.measure import Measure
+from evalcore.values.measure import VIEW, Measure
 
 Scores: TypeAlias = Mapping[str, Sequence[float]]  # a task's key -> its scores; empty: it has no value
 Tasks: TypeAlias = Mapping[str, TaskTrials]
@@ -42,6 +42,10 @@ def scored(measure: Measure, a: Tasks, b: Tasks) -> Scored:
     if measure.name in _OF_TRIALS:
         read, unknown = _OF_TRIALS[measure.name]
         return _known(mine, theirs, read, unknown)
+    if measure.ratio:
+        return _ratios(measure.name, mine, theirs)
+    if measure.name.startswith(VIEW):
+        return _views(measure.name.removeprefix(VIEW), mine, theirs)
     of = _of_task(measure)
     return Scored({k: of(t.results) for k, t in mine.items()}, {k: of(t.results) for k, t in theirs.items()})
 
@@ -108,13 +112,50 @@ def _prices(a: Tasks, b: Tasks) -> Scored:
     keys = [key for key in costs.a if costs.a[key] and costs.b[key]]
     sides = []
     for letter, side, spent in (("A", a, costs.a), ("B", b, costs.b)):
-        c = [_mean(spent[key]) for key in keys]
-        s = [_mean([float(r.success) for r in side[key].results]) for key in keys]
-        if not keys or math.fsum(s) == 0.0:
+        pairs = {k: (_mean(spent[k]), _mean([float(r.success) for r in side[k].results])) for k in keys}
+        found = _linearised(pairs)
+        if found is None:
             return Scored({}, {}, f"{letter} solved nothing: it has no cost per solve")
-        ratio, solved = math.fsum(c) / math.fsum(s), _mean(s)
-        sides.append({key: [ratio + (x - ratio * y) / solved] for key, x, y in zip(keys, c, s, strict=True)})
+        sides.append(found)
     return Scored(sides[0], sides[1])
+
+
+def _linearised(pairs: Mapping[str, tuple[float, float]]) -> dict[str, list[float]] | None:
+    """R + (x - R y) / mean(y) of every (x, y), where R = sum x / sum y; None where the y add up to 0."""
+    above, below = (math.fsum(pair[i] for pair in pairs.values()) for i in (0, 1))
+    if below == 0.0:
+        return None
+    ratio, mean = above / below, below / len(pairs)
+    return {key: [ratio + (x - ratio * y) / mean] for key, (x, y) in pairs.items()}
+
+
+def _ratios(name: str, a: Tasks, b: Tasks) -> Scored:
+    """A plugin's metric in the same way. A task of which a side has no value is left out."""
+    keys = [key for key in a if name in a[key].ratios and name in b[key].ratios]
+    sides = []
+    for letter, side in (("A", a), ("B", b)):
+        pairs = {key: side[key].ratios[name] for key in keys}
+        if not pairs:
+            return Scored({}, {}, f"{name} has a value of no task in common")
+        if not all(math.isfinite(x) for pair in pairs.values() for x in pair):
+            return Scored({}, {}, f"{name} is not finite in a task of {letter}")
+        found = _linearised(pairs)
+        if found is None:
+            return Scored({}, {}, f"{name} has no value for {letter}: its denominators add up to 0")
+        sides.append(found)
+    return Scored(sides[0], sides[1])
+
+
+def _views(label: str, a: Tasks, b: Tasks) -> Scored:
+    """A second reading of trials: those of which it was not taken are left out."""
+    labels = sorted({x for side in (a, b) for task in side.values() for r in task.results for x in r.views})
+    if (a or b) and label not in labels:
+        return Scored({}, {}, f"no trial has the view {label!r}; there are: {', '.join(labels) or 'none'}")
+    mine, theirs = (
+        {key: [float(r.views[label]) for r in task.results if label in r.views] for key, task in side.items()}
+        for side in (a, b)
+    )
+    return Scored(mine, theirs)
 
 
 def _mean(values: Sequence[float]) -> float:

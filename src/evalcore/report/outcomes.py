@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from evalcore.report.analysis import Flip
 from evalcore.report.detail import TrialRow
-from evalcore.report.measures import scored
+from evalcore.report.measures import Scored, scored
 from evalcore.report.sides import Side, TaskTrials
 from evalcore.report.words import plural
 from evalcore.stats.clusters import cluster_robust
@@ -118,7 +118,10 @@ def pair_tasks(
     if among is not None:  # what lies beyond a look is not dropped: it is not asked for yet
         x, y = ({d: t for d, t in tasks.items() if t.task in among} for tasks in (x, y))
     both = x.keys() & y.keys()
+    failed = a.failed.get(measure.name) or b.failed.get(measure.name)
     found = scored(measure, {d: x[d] for d in both}, {d: y[d] for d in both})
+    if failed is not None:
+        found = Scored({}, {}, failed)
     clusters = {d: ours.cluster_of.get(x[d].task, x[d].task) for d in both}
     pairing = pair(found.a, found.b, clusters)
     keys = pairing.keys

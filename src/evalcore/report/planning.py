@@ -144,9 +144,10 @@ def power_of(
     tasks: Sequence[int] = (),
     other_repeats: Sequence[int] = (),
     reason: str | None = None,
+    measure: Measure | None = None,
 ) -> Power:
     """What a claim can find at the planned size, and at others: `trial_usd` is of one trial of both arms."""
-    measure = find_measure(claim.metric)
+    measure = measure or find_measure(claim.metric)
     alpha = analysis.alpha / claims
     options: list[Option] = []
     if spread is not None and not size.tasks:

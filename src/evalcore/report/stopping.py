@@ -23,7 +23,8 @@ from evalcore.report.compare import rules_of
 from evalcore.report.contrasts import gather_claim
 from evalcore.report.deciding import SPENDING, adjusted_p, concluded
 from evalcore.report.load import judged
-from evalcore.report.sides import Side, SideBuilder
+from evalcore.report.plugin_metrics import plugin_metrics
+from evalcore.report.sides import NO_METRICS, Metrics, Side, SideBuilder
 from evalcore.stats.spending import look_bounds
 from evalcore.values.stamp import RunStamp
 from evalcore.values.study import task_order
@@ -41,7 +42,8 @@ def rule_of(plan: Plan, path: Path) -> StoppingRule | None:
     if analysis_of(stamp).stopping == "fixed" or not claims_of(stamp):
         return None
     tasks = {b.selector: [task.id for task in b.tasks if task.scored] for b in plan.benchmarks}
-    rule = StoppingRule(stamp, tasks, plan.parts.services.clock.now)
+    metrics = plugin_metrics(plan.parts.registry, path, {claim.metric for claim in claims_of(stamp)})
+    rule = StoppingRule(stamp, tasks, plan.parts.services.clock.now, metrics)
     for attempt, grading in judged(path, stamp, stamp.grading):
         rule.add(attempt, grading)
     return rule
@@ -50,11 +52,19 @@ def rule_of(plan: Plan, path: Path) -> StoppingRule | None:
 class StoppingRule:
     """Follows a run, attempt by attempt. `tasks` are the scored ones of each benchmark; `now` gives RFC 3339."""
 
-    def __init__(self, stamp: RunStamp, tasks: Mapping[str, Sequence[str]], now: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        stamp: RunStamp,
+        tasks: Mapping[str, Sequence[str]],
+        now: Callable[[], str],
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
         self._stamp, self._now = stamp, now
         claims, analysis = claims_of(stamp), analysis_of(stamp)
         self._arms = {d for c in claims for d in (c.digest_a, c.digest_b) if d is not None}
-        self._builders = {a.arm.digest: SideBuilder(stamp, a) for a in stamp.arms if a.arm.digest in self._arms}
+        self._builders = {
+            a.arm.digest: SideBuilder(stamp, a, metrics) for a in stamp.arms if a.arm.digest in self._arms
+        }
         self._order = {name: task_order(stamp.seed, ids) for name, ids in tasks.items()}
         self._scored = {name: set(ids) for name, ids in tasks.items()}
         self._settled: dict[tuple[str, str], set[tuple[str, int]]] = {}

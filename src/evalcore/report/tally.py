@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from evalcore.report.detail import TrialRow
+from evalcore.report.detail import NO_VIEWS, TrialRow
 from evalcore.report.model import RoleUsage
 from evalcore.values.task import ROLES, Role
 from evalcore.values.trial import EXIT_KINDS, RESULTS, SUCCESSES, Attempt, ExitKind, Grading, Verdict
@@ -29,7 +29,7 @@ class CountedTrial:
 _UNUSED = Usage(cost_usd=0.0)
 
 
-def row_of(attempt: Attempt, outcome: str, harm: bool | None = None) -> TrialRow:
+def row_of(attempt: Attempt, outcome: str, harm: bool | None = None, views: Mapping[str, bool] = NO_VIEWS) -> TrialRow:
     """An attempt as the row of its trial. A cost or a time that is no finite number of at least 0 is not known."""
     used, end, wall = attempt.usage.get("agent", _UNUSED), attempt.exit, attempt.wall_s
     cost = used.cost_usd if used.calls else 0.0
@@ -46,6 +46,7 @@ def row_of(attempt: Attempt, outcome: str, harm: bool | None = None) -> TrialRow
         cost if cost is not None and math.isfinite(cost) and cost >= 0 else None,
         attempt.tool_calls,
         attempt.tool_errors,
+        views or NO_VIEWS,
     )
 
 
@@ -206,7 +207,7 @@ class World:
         if task is None:
             task = self.tasks[attempt.key.task] = TaskCount()
         task.add(verdict)
-        task.rows.append(row_of(attempt, verdict.outcome, verdict.harm))
+        task.rows.append(row_of(attempt, verdict.outcome, verdict.harm, verdict.views))
         self.outcomes[verdict.outcome] += 1
         if verdict.harm is not None:
             self.harm_judged += 1

@@ -93,7 +93,8 @@ def _refusal(boundary: str | None, clusters: int, void_rates: tuple[float, float
         return f"not comparable: {boundary}"
     if clusters < FEWEST_CLUSTERS:
         reach = f"no p below {smallest_p(clusters):.3g} is possible" if clusters else "there is nothing to compare"
-        return f"{clusters} clusters, and a verdict needs {FEWEST_CLUSTERS}: {reach}"
+        counted = "1 cluster" if clusters == 1 else f"{clusters} clusters"
+        return f"{counted}, and a verdict needs {FEWEST_CLUSTERS}: {reach}"
     a, b = void_rates
     if abs(a - b) > tolerance:
         return (
