@@ -8,6 +8,7 @@ Nothing is run: the ledgers are written as a run would have. Needs Chromium and 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -56,19 +57,24 @@ def main() -> None:
             print(f"report.html: {figures}; calibration {calibrate():.2f}", flush=True)
         browser = Browser()
         try:
-            for _ in range(TURNS):
-                view(folder / "runs", browser)
+            for turn in range(TURNS):  # the first has to make the page, the others find it in the cache
+                view(folder / "runs", folder / "cache", browser, "kept" if turn else "cold")
         finally:
             browser.close()
 
 
-def view(folder: Path, browser: Browser) -> None:
+def view(folder: Path, cache: Path, browser: Browser, what: str) -> None:
     """A fresh view: opened at once, opened again, and searched."""
     command = [str(Path(sys.executable).with_name("evalcore")), "view", str(folder)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    began = time.perf_counter()
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, "EVALCORE_CACHE": str(cache)},
+    )  # fmt: skip
     try:
         assert server.stdout is not None
         url = server.stdout.readline().strip()
+        started = time.perf_counter() - began
         first = opened(browser, url + "run/big")
         browser.until(LOADED)
         whole = time.perf_counter() - first[0]
@@ -77,8 +83,9 @@ def view(folder: Path, browser: Browser) -> None:
         browser.open(url + "run/big/trials?q=nowhere-to-be-found")
         searched = time.perf_counter() - began
         print(
-            f"view: something to see at once {first[1]:.2f} s, the report {whole:.2f} s after; opened again "
-            f"{min(again):.2f} s; search {searched:.2f} s; calibration {calibrate():.2f}",
+            f"view ({what}): address after {started:.2f} s; from it, something to see {first[1]:.2f} s, "
+            f"the whole report {whole:.2f} s; opened again {min(again):.2f} s; search {searched:.2f} s; "
+            f"calibration {calibrate():.2f}",
             flush=True,
         )
     finally:

@@ -44,7 +44,7 @@ def state(**changes: Any) -> State:
 
 def test_a_line_says_all() -> None:
     assert state(rate=2.5, left_s=10.0).line() == (
-        "15/40 trials · 9 pass · 5 fail · 2 void · 1 ungraded · 2.5/s · 12.0 s · 10.0 s left"
+        "15/40 trials · 9 pass · 5 fail · 2 void attempts · 1 ungraded · 2.5/s · 12.0 s · 10.0 s left"
     )
 
 
@@ -108,7 +108,7 @@ def test_on_a_terminal_each_cell_has_a_bar() -> None:
     view.show(state())
     view.close(state())
     text = out.getvalue()
-    assert "oracle" in text and "11/20" in text and "9 pass  1 fail  2 void  1 ungraded" in text
+    assert "oracle" in text and "11/20" in text and "9 pass  1 fail  2 void attempts  1 ungraded" in text
     assert "15/40 trials · 2.0/s · 12.0 s · 12.5 s left" in text
     assert "finishing what runs\N{REPLACEMENT CHARACTER}[2J" in text
     assert "no\N{REPLACEMENT CHARACTER}op" in text

@@ -11,8 +11,9 @@ from attrs import evolve
 
 from evalcore.errors import ConfigError, RefusedError, UnknownNameError
 from evalcore.report.compare import Comparison, compare
-from evalcore.report.comparison_words import measured, to_json, verdict
+from evalcore.report.comparison_words import measured, shown, to_json, verdict
 from evalcore.report.contrasts import gather_claims, p_values
+from evalcore.report.outcomes import Delta
 from evalcore.report.sides import Side, SideBuilder, choose_arm
 from evalcore.values.arm import Arm
 from evalcore.values.stamp import ArmStamp, RunStamp
@@ -128,6 +129,13 @@ def test_tokens_that_were_not_reported_are_no_number_to_compare() -> None:
     b = side(tasks([1] * 8), run("old"), usage={"agent": Usage(1, 50, 10)})
     outcome = only(compare(a, b, metric="tokens"))
     assert outcome.conclusion.verdict == "refused" and "in 8 of 8 trials of A" in outcome.conclusion.reason
+
+
+def test_short_times_and_their_difference_agree_and_means_of_tokens_keep_their_half() -> None:
+    time, tokens = Delta("time per trial", "s", 0.0243, 0.0381), Delta("tokens per trial", "tokens", 268.5, 268.0)
+    assert [shown(time, x) for x in (time.a, time.b)] == ["0.0243 s", "0.0381 s"]
+    assert shown(time, time.difference, signed=True) == "-0.0138 s"
+    assert [shown(tokens, x) for x in (tokens.a, tokens.b)] == ["268.5", "268"]
 
 
 def test_exploratory_never_says_better_or_worse() -> None:

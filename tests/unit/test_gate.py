@@ -89,3 +89,17 @@ def test_a_gate_on_a_price_that_some_trials_lack_names_the_price() -> None:
     made = gate(compare(a, b, metric="cost_per_trial_usd"), 0.05)
     assert (made.answer, made.exit_code) == ("refused", 3)
     assert made.sentence == "refused: not comparable: a price is not known in 8 of 8 trials of A"
+
+
+def test_runs_that_are_equal_in_every_task_are_said_to_be_so_where_no_interval_can_be_had() -> None:
+    used = {"agent": Usage(1, 100, 20, cost_usd=0.0)}
+    made = gate(
+        compare(
+            side(tasks([1] * 8), run("new"), usage=used), side(tasks([1] * 8), run("old"), usage=used), metric="tokens"
+        ),
+        10.0,
+    )
+    assert (made.answer, made.exit_code) == ("inconclusive", 1)
+    assert "in all 8 clusters the run and the baseline are equal by tokens per trial" in made.sentence
+    assert "tasks or repeats that differ would settle it" in made.sentence
+    assert "10 tokens in tasks not seen" in made.sentence

@@ -14,6 +14,7 @@ from evalcore.contracts import GradedTrial
 from evalcore.errors import RefusedError
 from evalcore.report import notes, scorecard
 from evalcore.report.build import ReportBuilder
+from evalcore.report.columns import by_whom, name_of
 from evalcore.report.model import MetricValue
 from evalcore.values.descriptors import MetricInfo
 from evalcore.values.trial import Attempt, Exit
@@ -142,8 +143,24 @@ def test_a_later_attempt_supersedes_a_void_one() -> None:
     assert one.wasted["agent"].usage.input == 300
     assert one.usage["agent"].usage.input == 100  # voids never enter what counts
     assert one.exits["completed"] == 1
-    assert "1 trial not counted: void to the last attempt (infrastructure)" in one.notes
-    assert "2 void attempts repeated: infrastructure failed, not the agent" in one.notes
+    said = "3 void attempts (infrastructure failed, not the agent): 1 trial ended without a result, and is not counted"
+    assert f"{said}; most often: provider: 503" in one.notes
+    assert len([note for note in one.notes if "void" in note]) == 1
+
+
+def test_void_attempts_that_were_tried_again_cost_no_trial() -> None:
+    one = cell([void("t1"), graded(attempt("t1", number=2), "pass")], ONCE)
+    assert "1 void attempt (infrastructure failed, not the agent): each was tried again" in one.notes
+
+
+def test_what_counts_is_said_of_each_arm_by_name() -> None:
+    a, b = cell([void("t1")], ONCE), cell([void("t1")], ONCE)
+    counts = ["2 trials lost", "partial: 1 planned trial not run", "a note of all"]
+    assert by_whom([a, b], lambda _: counts) == [
+        ((name_of(a), f"{name_of(b)}, each"), counts[:2]),
+        ((), counts[2:]),
+    ]
+    assert by_whom([a], lambda _: counts) == [((), counts)]
 
 
 def test_void_and_result_may_arrive_in_any_order() -> None:

@@ -119,6 +119,8 @@ def test_an_arm_that_lacks_a_dimension_has_no_composite() -> None:
     (one,) = whole(priced(CHEAP, 6, 0.01), priced(DEAR, 0, 0.05)).composites
     dear = next(a for a in one.arms if a.handle == "dear")
     assert (dear.score, dear.reason, dear.raw["cost"]) == (None, "not known: cost", None)
+    assert "only cheap has a composite" in one.sentence and "without a rival" in one.sentence
+    assert one.sensitivity is None and "wins under" not in one.sentence
 
 
 def test_the_study_names_other_weights_and_anchors() -> None:

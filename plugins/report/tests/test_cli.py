@@ -30,8 +30,9 @@ def folder(sample: Path, tmp_path: Path) -> Path:
 
 def test_the_page_lies_in_the_run_s_folder_and_is_made_anew(folder: Path) -> None:
     page = folder / "runs" / "sample" / "report.html"
-    for _ in range(2):
+    for was_there in (False, True):
         done = evalcore("report", "sample", "--html", folder=folder)
+        assert ("was there and is replaced" in done.stderr) == was_there
         assert (done.returncode, done.stdout.strip()) == (0, "runs/sample/report.html"), done.stderr
         assert page.read_bytes().startswith(b"<!doctype html>")
         page.write_text("stale")

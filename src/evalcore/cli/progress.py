@@ -66,7 +66,7 @@ class State:
     def line(self) -> str:
         """All of it in one line."""
         words = {"pass": sum(c.passed for c in self.cells), "fail": sum(c.failed for c in self.cells)}
-        words |= {"void": sum(c.void for c in self.cells), "ungraded": sum(c.other for c in self.cells)}
+        words |= {"void attempts": sum(c.void for c in self.cells), "ungraded": sum(c.other for c in self.cells)}
         counted = [f"{n:,} {word}" for word, n in words.items() if n]
         return " · ".join([f"{self.done:,}/{self.total:,} trials", *counted, *self.pace(), *map(safe, self.notices)])
 
@@ -268,7 +268,7 @@ class _Bars:
 
 def _counts(cell: CellState) -> Iterable[tuple[str, str]]:
     """Each count in its colour; what is nought is left out."""
-    parts = ((cell.passed, "pass", "green"), (cell.failed, "fail", ""), (cell.void, "void", "yellow"))
+    parts = ((cell.passed, "pass", "green"), (cell.failed, "fail", ""), (cell.void, "void attempts", "yellow"))
     for n, word, style in (*parts, (cell.other, "ungraded", "yellow")):
         if n:
             yield f"{n:,} {word}  ", style

@@ -24,7 +24,7 @@ from evalcore.errors import ConfigError, EvalcoreError, PluginError
 from evalcore.plugins import Registry
 from evalcore.report.load import choose_grading, load_report
 from evalcore.report.looks import note_peek
-from evalcore.report.words import plural
+from evalcore.report.words import plural, safe
 from evalcore.values.descriptors import RendererInfo
 from evalcore.values.measure import DIMENSIONS
 
@@ -148,7 +148,10 @@ def _html(form: str | None, file: str, target: Target, run: Path) -> tuple[str, 
     if file or target.out is not None:
         return HTML, Target(file or target.out, target.force)
     read_stamp(run)  # a folder that is no run gets no page
-    return HTML, Target(str(run / "report.html"), force=True)
+    page = run / "report.html"
+    if page.exists():
+        tell(f"{safe(str(page))} was there and is replaced; --html FILE writes elsewhere")
+    return HTML, Target(str(page), force=True)
 
 
 def _publication(*, public: bool, redact: str | None) -> Mapping[str, object]:

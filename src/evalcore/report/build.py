@@ -8,7 +8,9 @@ land in separate cells.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from attrs import Factory, evolve, frozen
 
@@ -34,6 +36,7 @@ from evalcore.values.task import ROLES, Role
 from evalcore.values.trial import RESULTS, Attempt, Grading
 
 _RESULTS = frozenset(RESULTS)
+LONGEST_REASON: Final = 160
 _NOT_SAID = "no answer said which model it came from"
 _UNTOLD = "no cost known for {}: calls reported no usage, or one that its price does not apply to"
 
@@ -228,6 +231,7 @@ class ReportBuilder:
                 split=len(pair.worlds) > 1,
                 excluded=excluded,
                 voids=world.voids,
+                why=_why_void(pending),
                 unseen=max(0, planned - pair.trials),
                 not_yet_graded=sum(p.grading is None and p.attempt.void is None for p in pending),
                 repeated=world.repeated,
@@ -411,6 +415,13 @@ def _unpriced_why(stamp: RunStamp, arm: ArmStamp) -> dict[Role, str]:
         unknown = row.get("unknown")
         texts["agent"] = f"{texts['agent']} ({unknown})" if unknown else _UNTOLD.format(names["agent"])
     return texts
+
+
+def _why_void(pending: Iterable[_Pending]) -> str:
+    """The most frequent reason of trials that infrastructure left without a result, on one line."""
+    counts = Counter(f"{v.kind}: {v.message}" for p in pending if (v := p.attempt.void) is not None)
+    line = " ".join(counts.most_common(1)[0][0].split()) if counts else ""
+    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
 
 
 def _reasons(pair: _Pair, provenance: str | None, world: World, graded: measures.Graded) -> dict[str, str]:

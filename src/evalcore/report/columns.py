@@ -6,6 +6,7 @@ or escaped: that is each renderer's own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
@@ -22,6 +23,7 @@ Lines: TypeAlias = "Sequence[str] | None"  # a cell's lines, the first one promi
 CONTROL_NAMES: Final = {"oracle": "oracle (ceiling)", "noop": "noop (floor)"}
 LIVE: Final = ("live", None)  # provenances that go without saying; None: nothing has run
 EXCLUDED: Final = {"infra_error": "void", "grader_error": "grader error", "ungraded": "ungraded"}
+_COUNT: Final = re.compile(r"(?:partial: )?[\d,]+ ")  # how a note begins that says how many
 FLIPS: Final = 3  # of either direction that a report names
 ENDS_ALONE: Final = ("better", "worse", "negligible", "equivalent", "non-inferior")  # verdicts that need no more data
 
@@ -74,14 +76,16 @@ def about_dataset(cells: Sequence[Cell], repeats: int = 1) -> tuple[str, str, st
 def by_whom(
     cells: Sequence[Cell], texts_of: Callable[[Cell], Iterable[str]]
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Texts by whom they are about; no names for those that are about all."""
+    """Texts by whom they are about; no names for what is about all, unless it counts: that is each one's own count."""
     about: dict[str, list[str]] = {}
     for cell in cells:
         for text in texts_of(cell):
             about.setdefault(text, []).append(name_of(cell))
     grouped: dict[tuple[str, ...], list[str]] = {}
     for text, names in about.items():
-        grouped.setdefault(() if len(names) == len(cells) else tuple(names), []).append(text)
+        several = (*names[:-1], f"{names[-1]}, each") if len(names) > 1 and _COUNT.match(text) else tuple(names)
+        whom = () if len(names) == len(cells) and several == tuple(names) else several
+        grouped.setdefault(whom, []).append(text)
     return list(grouped.items())
 
 

@@ -125,13 +125,18 @@ def settling(settle: Settle, measure: Measure = PASS_AT_1) -> str:
     return f"{aim}, it takes {clusters} clusters of tasks: more than this benchmark is known to have."
 
 
+def _fine_seconds(value: float) -> str:
+    """To three figures where it is short, so that two times and their difference agree."""
+    return f"{value:.3g} s" if 0.0095 <= value < 10.0 else seconds(value)
+
+
 def shown(delta: Delta, value: float | None, *, signed: bool = False) -> str:
     """One value of a delta, in its unit."""
     if value is None:
         return UNKNOWN
     if delta.unit == "share":
         return points(value) if signed else percent(value)
-    size = {"USD": dollars, "s": seconds}.get(delta.unit, lambda x: f"{x:,.0f}")(abs(value))
+    size = {"USD": dollars, "s": _fine_seconds}.get(delta.unit, lambda x: f"{x:,.1f}".removesuffix(".0"))(abs(value))
     return f"{'-' if value < 0 else '+' if value > 0 else ''}{size}" if signed else size
 
 

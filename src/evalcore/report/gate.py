@@ -127,6 +127,13 @@ def _check(outcome: Outcome, benchmark: BenchmarkStamp, drop: float, alpha: floa
         by = f"by more than {margin}" if high < -drop else f"and a {change} of {margin} is not ruled out"
         said = f"the run is worse than the baseline{about}, {by} {seen}"
         return Checked(outcome, interval, "failed", said, needed)
+    if interval.value == 0.0 and interval.low is None and paired.clusters > 1:
+        said = (
+            f"in all {paired.clusters:,} clusters the run and the baseline are equal{about}; a quantity without bounds "
+            f"then has no interval, so a {change} of {margin} in tasks not seen can be neither shown nor ruled out: "
+            "tasks or repeats that differ would settle it"
+        )
+        return Checked(outcome, interval, "inconclusive", said, needed)
     said = f"a {change} of {margin}{about} can be neither shown nor ruled out {seen}; {_would_decide(needed)}"
     return Checked(outcome, interval, "inconclusive", said, needed)
 

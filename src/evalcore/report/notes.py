@@ -77,12 +77,13 @@ def of_cell(
     voids: int,
     unseen: int,
     not_yet_graded: int,
+    why: str,
     repeated: int,
     executed: int,
     usage: Mapping[Role, RoleUsage],
 ) -> tuple[str, ...]:
     """Notes about one cell: `unseen` trials were planned and have no attempt; `repeated` attempts followed a result;
-    `usage` is of the `executed` ones.
+    `usage` is of the `executed` ones; `why` most trials that were lost to infrastructure were.
     """
     texts = [CONTROL] if arm.control else [arm.model_note] if arm.model_note else []
     if split:
@@ -95,8 +96,8 @@ def of_cell(
     if unseen:
         texts.append(f"partial: {plural(unseen, 'planned trial')} not run")
     texts += _of_exclusions(excluded, not_yet_graded)
-    if (retried := voids - excluded["infra_error"]) > 0:
-        texts.append(f"{plural(retried, 'void attempt')} repeated: infrastructure failed, not the agent")
+    if voids:
+        texts.append(_of_voids(voids, excluded["infra_error"], why))
     if repeated:
         texts.append(f"{plural(repeated, 'attempt')} left out: the trial already had a result")
     silent = executed - usage["agent"].trials
@@ -111,10 +112,17 @@ def of_cell(
     return tuple(texts)
 
 
+def _of_voids(voids: int, lost: int, why: str) -> str:
+    """Void attempts, and the trials that were left without a result by them: two counts, each with its name."""
+    tried = f"{plural(voids, 'void attempt')} (infrastructure failed, not the agent)"
+    if not lost:
+        return f"{tried}: each was tried again"
+    said = f"{tried}: {plural(lost, 'trial')} ended without a result, and {'is' if lost == 1 else 'are'} not counted"
+    return f"{said}; most often: {why}" if why else said
+
+
 def _of_exclusions(excluded: Mapping[Exclusion, int], not_yet_graded: int) -> list[str]:
     texts = []
-    if void := excluded["infra_error"]:
-        texts.append(f"{plural(void, 'trial')} not counted: void to the last attempt (infrastructure)")
     if broken := excluded["grader_error"]:
         texts.append(f"{plural(broken, 'trial')} not counted: the grader failed; `evalcore regrade` tries again")
     if not_yet_graded:

@@ -132,7 +132,7 @@ def one_score(cells: Sequence[Cell], weighting: Weighting, seed: int) -> Composi
     scores = {s.arm: s for s in composite(raw, dimensions)}
     relative = {s.arm: s.value for s in composite(raw, min_max(raw, dimensions))}
     known = [s for s in scores.values() if s.value is not None]
-    found = sensitivity(known, dimensions, seed=seed) if known else None
+    found = sensitivity(known, dimensions, seed=seed) if len(known) > 1 else None  # nobody wins alone
     shares = found.shares if found else {}
     arms = tuple(_arm(c, raw, scores, scores[c.arm.arm.digest].reason, shares, relative) for c in cells)
     handles = {c.arm.arm.digest: c.arm.arm.handle for c in cells}
@@ -172,13 +172,15 @@ def _raw(cell: Cell) -> dict[str, float | None]:
 
 def _sentence(known: Sequence[Score], found: Sensitivity | None, handles: Mapping[str, str], by: Weighting) -> str:
     """Who is ahead, and how much of that is the weights."""
-    if found is None or not known:
+    if not known:
         return "no arm has a composite: each lacks a dimension"
     top = max(s.value for s in known if s.value is not None)
     winners = [handles[s.arm] for s in known if s.value is not None and s.value >= top - TIE]
     whose = "the declared weights" if by.declared else "the default weights"
     if len(winners) > 1:
         return f"under {whose} {' and '.join(winners)} are level at {top:.3f}"
+    if found is None:
+        return f"only {winners[0]} has a composite, {top:.3f} under {whose}: without a rival nobody wins"
     share = max(found.shares[s.arm] for s in known if handles[s.arm] == winners[0])
     said = f"under {whose} {winners[0]} is ahead at {top:.3f}; it wins under {percent(share)} of all weightings"
     others = sorted(((x, n) for n, x in found.shares.items() if handles[n] != winners[0] and x > 0), reverse=True)

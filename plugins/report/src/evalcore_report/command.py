@@ -26,12 +26,14 @@ def view(context: click.Context, directory: str | None, port: int) -> int:
     up to date by itself. Ctrl-C ends it.
     """
     from evalcore.errors import ConfigError
+    from evalcore_report.view.kept import kept_pages
     from evalcore_report.view.server import ViewServer
 
     path = Path(directory or os.environ.get("EVALCORE_OUT") or "runs").expanduser()
     if not path.is_dir():
         raise ConfigError(f"no directory {path}", hint="`evalcore run SELECTOR` makes runs in ./runs")
-    server = ViewServer(path.resolve(), port, _metrics(context, path))
+    metrics = _metrics(context, path)
+    server = ViewServer(path.resolve(), port, metrics, kept_pages(metrics))
     address = server.listen()
     server.warm_up()
     click.echo(address)

@@ -25,9 +25,11 @@ from evalcore.values.faults import nearest
 from evalcore.values.stamp import RunStamp
 from evalcore_report.draw import import_once
 from evalcore_report.trials import Trial, read_trials
+from evalcore_report.view.kept import KeptPages
 
 ACTIVE_S: Final = 120  # a run that has written within this time, and is not whole, is taken to be running
 PATIENCE_S: Final = 1.0  # what a request waits for a page that is being made
+LATEST: Final = 5  # runs whose pages are made before somebody asks
 REST: Final = 4  # a report of a running study is made again after so many times what making it took
 
 
@@ -69,11 +71,14 @@ class Library:
         path: Path,
         make: Callable[[Run, Report], bytes],
         metrics: Sequence[tuple[MetricInfo, Metric]] = (),
+        kept: KeptPages | None = None,
+        token: str = "",
     ) -> None:
         self.path = path
         self._make = make
         self._alone = (path / STAMP).is_file()
         self._metrics = metrics
+        self._kept, self._token = kept, token
         self._stamps: dict[str, tuple[tuple[int, int], RunStamp]] = {}
         self._counts: dict[str, tuple[int, int]] = {}  # run -> (bytes of the ledger read, lines in them)
         self._pages: dict[str, _Page] = {}
@@ -139,15 +144,39 @@ class Library:
 
     def _make_page(self, run: Run, kept: _Page) -> None:
         began = time.monotonic()
-        import_once()
-        with no_collector():
-            report = load_report(run.path, None, self._metrics)
-            made = self._make(run, report)
+        key = self._key(run)
+        made, report = None if key is None or self._kept is None else self._kept.read(key, self._token), None
+        if made is None:
+            import_once()
+            with no_collector():
+                report = load_report(run.path, None, self._metrics)
+                made = self._make(run, report)
+            if self._kept is not None and key is not None and key == self._key(run) and _whole(report):
+                self._kept.write(key, self._token, made)
         with self._lock:
             kept.made, kept.mark, kept.report, kept.coming = made, run.mark, report, None
             kept.until = time.monotonic() + REST * (time.monotonic() - began)
 
-    def prepare(self, most: int = 5) -> None:
+    def _key(self, run: Run) -> str | None:
+        """Where the page of a whole run is kept. One that goes on is read as it is now."""
+        whole = self._kept is not None and run.attempts >= run.planned
+        return self._kept.key(run.path, run.name, run.stamp) if self._kept is not None and whole else None
+
+    def kept_ahead(self, most: int = LATEST) -> bool:
+        """Whether the pages of the latest runs are all kept, and were just read: then nothing has to be drawn soon."""
+        for name in self.names()[:most]:
+            try:
+                run = self.run(name)
+                key = self._key(run)
+            except EvalcoreError:
+                continue
+            made = None if key is None or self._kept is None else self._kept.read(key, self._token)
+            if made is None:
+                return False
+            self._pages[name] = _Page(made, run.mark)
+        return True
+
+    def prepare(self, most: int = LATEST) -> None:
         """Make the pages of the latest runs before somebody asks. What is wrong with one is told to who asks for it."""
         for name in self.names()[:most]:
             with contextlib.suppress(EvalcoreError):
@@ -189,6 +218,11 @@ class Library:
             return 0
         self._counts[name] = (read, lines)
         return lines
+
+
+def _whole(report: Report) -> bool:
+    """Whether nothing is missing: reading the page is then no look that would have to be recorded."""
+    return not any(cell.not_run for cell in report.cells)
 
 
 def _mark(path: Path) -> tuple[float, str]:

@@ -25,6 +25,7 @@ from evalcore_report.renderer import read_trace
 from evalcore_report.tables import Links
 from evalcore_report.transcript import Caps, transcript
 from evalcore_report.trials import WORDS, Trial
+from evalcore_report.view.kept import KeptPages
 from evalcore_report.view.library import Library, Run
 from evalcore_report.view.search import Found, search
 
@@ -41,8 +42,14 @@ H: Final = Html()
 class Pages:
     """Every page, by the path below the token."""
 
-    def __init__(self, folder: Path, base: str, metrics: Sequence[tuple[MetricInfo, Metric]] = ()) -> None:
-        self.library = Library(folder, self._report, metrics)
+    def __init__(
+        self,
+        folder: Path,
+        base: str,
+        metrics: Sequence[tuple[MetricInfo, Metric]] = (),
+        kept: KeptPages | None = None,
+    ) -> None:
+        self.library = Library(folder, self._report, metrics, kept, base.strip("/"))
         self._base = base
 
     def get(self, path: str, query: Query) -> tuple[str, bytes]:

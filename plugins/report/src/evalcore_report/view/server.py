@@ -23,6 +23,7 @@ from evalcore.contracts import Metric
 from evalcore.errors import EvalcoreError, InfraError, UnknownNameError
 from evalcore.values.descriptors import MetricInfo
 from evalcore_report.document import policy
+from evalcore_report.view.kept import KeptPages
 from evalcore_report.view.pages import Pages
 
 if TYPE_CHECKING:
@@ -42,12 +43,18 @@ _log = logging.getLogger("evalcore")
 class ViewServer:
     """Serves a library. `listen`, then `run` until it is stopped."""
 
-    def __init__(self, folder: Path, port: int = 0, metrics: Sequence[tuple[MetricInfo, Metric]] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int = 0,
+        metrics: Sequence[tuple[MetricInfo, Metric]] = (),
+        kept: KeptPages | None = None,
+    ) -> None:
         self._token = secrets.token_hex(32)
         self._port = port
         self._listener: socket.socket | None = None
         self._hosts: frozenset[str] = frozenset()
-        self._pages = Pages(folder, f"/{self._token}", metrics)
+        self._pages = Pages(folder, f"/{self._token}", metrics, kept)
         self._uvicorn: uvicorn.Server | None = None
 
     def listen(self) -> str:
@@ -79,7 +86,12 @@ class ViewServer:
             self._pages.library.close()
 
     def warm_up(self) -> None:
-        """The first picture takes a second or two, most of it imports: better spent before somebody waits."""
+        """The first picture takes a second or two, most of it imports: better spent before somebody waits.
+
+        Where the latest pages are all kept from another time, there is none to be drawn.
+        """
+        if self._pages.library.kept_ahead():
+            return
         from evalcore_report.draw import import_once, rows, svg
 
         import_once()
