@@ -128,3 +128,17 @@ def test_a_line_of_the_other_ledger_is_refused() -> None:
         read_attempt(grading_line(Grading("a", Verdict("pass"), 0.0)))
     with pytest.raises(KeyError):
         read_grading(attempt_line(ATTEMPT))
+
+
+WRONG: dict[str, Any] = {
+    **dict.fromkeys(("id", "benchmark", "task", "arm", "task_digest", "started"), {"x": 1}),
+    **dict.fromkeys(("repeat", "number", "tool_calls", "tool_errors", "wall_s"), "three"),
+    "usage": {"agent": {"calls": {}}},
+}
+
+
+@pytest.mark.parametrize("field", WRONG)
+def test_a_field_of_another_type_is_refused_where_the_line_is_known(field: str) -> None:
+    line = {**json.loads(attempt_line(ATTEMPT)), field: WRONG[field]}
+    with pytest.raises(TypeError, match="is no"):
+        read_attempt(json.dumps(line).encode())

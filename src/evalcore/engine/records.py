@@ -50,23 +50,23 @@ def read_attempt(line: bytes) -> Attempt:
     v = cast("dict[str, JSONValue]", loads(line))
     exit_, void, trace = v.get("exit"), v.get("void"), cast("list[JSONValue]", v["trace"])
     return Attempt(
-        id=cast(str, v["id"]),
+        id=_text(v["id"]),
         key=TrialKey(
-            cast(str, v["benchmark"]),
-            cast(str, v["task"]),
-            cast(str, v["arm"]),
-            cast(int, v["repeat"]),
+            _text(v["benchmark"]),
+            _text(v["task"]),
+            _text(v["arm"]),
+            _count(v["repeat"]),
             v["provenance"] == INJECTED,
         ),
-        task_digest=cast(str, v["task_digest"]),
-        number=cast(int, v["number"]),
+        task_digest=_text(v["task_digest"]),
+        number=_count(v["number"]),
         exit=Exit(**cast("dict[str, str]", exit_)) if exit_ else None,  # type: ignore[arg-type]
         void=Void(**cast("dict[str, str]", void)) if void else None,  # type: ignore[arg-type]
-        started=cast(str, v["started"]),
-        wall_s=cast(float, v["wall_s"]),
+        started=_text(v["started"]),
+        wall_s=_number(v["wall_s"]),
         usage=_usages(v.get("usage")),
-        tool_calls=cast(int, v["tool_calls"]),
-        tool_errors=cast(int, v["tool_errors"]),
+        tool_calls=_count(v["tool_calls"]),
+        tool_errors=_count(v["tool_errors"]),
         trace=TraceRef(*trace),  # type: ignore[arg-type]
         provenance=v["provenance"],  # type: ignore[arg-type]
         isolation=v["isolation"],  # type: ignore[arg-type]
@@ -109,9 +109,9 @@ def read_grading(line: bytes) -> Grading:
         bounds=None if bounds is None else (bounds[0], bounds[1]),
     )
     return Grading(
-        cast(str, v["attempt"]),
+        _text(v["attempt"]),
         verdict,
-        cast(float, v["wall_s"]),
+        _number(v["wall_s"]),
         cast("str | None", v.get("error")),
         _usages(v.get("usage")),
         tuple(cast("list[JSONObject]", v.get("judge", ()))),
@@ -124,7 +124,29 @@ def _present(**fields: JSONValue) -> JSONObject:
 
 def _usages(value: JSONValue) -> dict[Role, Usage]:
     found = cast("dict[Role, JSONObject]", value or {})
+    for usage in found.values():
+        for name, amount in usage.items():
+            if not isinstance(amount, int | float):
+                raise TypeError(f"usage: {name} is no number")
     return {role: Usage(**usage) for role, usage in found.items()}  # type: ignore[arg-type]
+
+
+def _text(value: JSONValue) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _count(value: JSONValue) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is no whole number")
+    return value
+
+
+def _number(value: JSONValue) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    return value
 
 
 def _usage(usage: Usage) -> JSONObject:
