@@ -168,6 +168,13 @@ class Adapter(Protocol):
 
 
 @runtime_checkable
+class GoldByTask(Protocol):
+    """An adapter of which some tasks may have gold and others none: it is asked of each. Of any other, of the first."""
+
+    gold_by_task: bool
+
+
+@runtime_checkable
 class CheckedAdapter(Protocol):
     """An adapter that can tell before a run that these arms could not do these tasks. `check` raises ConfigError."""
 

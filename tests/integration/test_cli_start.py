@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import pytest
+from attrs import evolve
 
 from evalcore import __version__, _guard
+from evalcore.cli.execution import size_of
 from evalcore.cli.main import VERBS
 from evalcore.errors import ConfigError
 from tests.integration.conftest import Called, Site
 from tests.oracles import ROOT
+from tests.unit.report_samples import BFCL
 
 Cli: TypeAlias = Callable[..., Called]
 
@@ -234,3 +237,16 @@ def test_an_empty_models_name_is_no_run_of_the_controls(cli: Cli, given: str) ->
     done = cli("run", "toy-echo", "--model", given)
     assert done.exit_code == 2
     assert "a name is empty" in done.stderr
+
+
+def test_a_plan_says_what_runs_where(cli: Cli, tmp_path: Path) -> None:
+    line = {"id": "one", "instruction": "Say x.", "grade": {"contains": "x"}, "gold": {"answer": "x"}}
+    other = {key: value for key, value in line.items() if key != "gold"} | {"id": "two"}
+    (tmp_path / "mine.jsonl").write_text(f"{json.dumps(line)}\n{json.dumps(other)}\n")
+    called = cli("plan", "mine.jsonl")
+    assert called.exit_code == 0, called.stderr
+    alone = " ".join(called.stdout.split())
+    assert "2: mine.jsonl (2 tasks) × 1 of 2 configurations" in alone
+    both = " ".join(cli("plan", "mine.jsonl", "toy-echo").stdout.split())
+    assert "14: mine.jsonl (2 tasks) × 1 of 2 configurations + toy-echo (6 tasks) × 2 of 2 configurations" in both
+    assert size_of(evolve(BFCL, tasks=3, unscored=("a", "b"))) == "3 tasks and 2 that they require"

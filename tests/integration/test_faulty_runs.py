@@ -25,7 +25,7 @@ from evalcore.report.load import load_report, load_side
 from evalcore.report.scorecard import to_json
 from evalcore.values.convert import parse_toml
 from evalcore.values.injection import KINDS, Dropped, Injection, Malformed, ServerError, ToolError
-from evalcore.values.study import Contrast
+from evalcore.values.study import Analysis, Contrast
 from evalcore.values.trial import TrialKey
 from evalcore.wires.injection import InjectedFault, Injector
 from tests.faults.rig import RunOptions, attempts, events, ran, registry, study
@@ -210,3 +210,11 @@ def test_the_page_shows_a_study_and_every_kind_with_its_defaults() -> None:
             assert name == "share" or f"`{name}`" in row, (kind, name)
             if isinstance(value, float) and name != "share":
                 assert f"`{name}` ({value:g})" in row
+
+
+def test_a_study_with_looks_and_faults_runs_its_disturbed_trials_too(tmp_path: Path) -> None:
+    looks = Analysis(stopping="obrien-fleming")
+    what = study("toy-weather:2", arms=ARMS, repeats=2, faults=HALF, analysis=looks)
+    assert ran(what, tmp_path, playbook=SURE) == RunEnd("done")
+    tried = [(a.key.task, a.key.arm, a.key.repeat, a.key.faults) for a in attempts(tmp_path / "r")]
+    assert len(set(tried)) == 16 and len({key for key in tried if key[-1]}) == 8

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+from attrs import evolve
 
 from evalcore.contracts import JudgeReplies
 from evalcore.engine.floors import FLOORS, read_floors
@@ -25,7 +26,7 @@ from evalcore.testing.toy import ToyAdapter, ToyGrader
 from evalcore.values.floor import Floor
 from evalcore.values.json import JSONObject
 from evalcore.values.study import Study
-from evalcore.values.task import Task
+from evalcore.values.task import Dataset, Task
 from evalcore.values.trace import TraceReader
 from evalcore.values.trial import Deliverable, Evidence, Verdict
 
@@ -39,6 +40,10 @@ class Adapter(ToyAdapter):
     """The toy's tasks, graded by the grader below."""
 
     grader = "generous"
+    data_version: ClassVar[str] = "1"
+
+    async def dataset(self) -> Dataset:
+        return evolve(await super().dataset(), version=Adapter.data_version)
 
 
 class Generous(ToyGrader):
@@ -139,6 +144,9 @@ def test_what_was_measured_is_not_measured_again(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(Generous, "version", "2")  # another grader
     run(tmp_path, "regraded")
     assert of_noop() == 14
+    monkeypatch.setattr(Adapter, "data_version", "2")  # another version of the same tasks
+    run(tmp_path, "updated")
+    assert of_noop() == 20
 
 
 def test_a_cache_that_holds_nonsense_is_measured_again(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ CASES: Final = [  # what is odd, the two runs, a metric, exit codes of compare a
     ("nothing solved", "none-a", "none-b", "pass@1", 0, 1, "A and B solved equally much",
      "neither shown nor ruled out"),
     ("nothing solved", "none-a", "some", "cost_per_solve_usd", 3, 3, "A solved nothing: it has no cost per solve",
-     "nothing to compare: A solved nothing"),
+     "not comparable: A solved nothing"),
     ("nothing paid", "free", "some", "cost_per_trial_usd", 0, 1, "A's cost per trial is $1.00 lower than B's",
      "no variation to measure"),
     ("nothing paid", "free", "some", "cost_per_solve_usd", 0, 0, "A's cost per solve is $4.00 lower",

@@ -8,17 +8,20 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
+from attrs import evolve
 
 from evalcore.builtin.suite.file import read_suite
+from evalcore.contracts import Adapter
+from evalcore.engine.benchmarks import with_oracle_note
 from evalcore.engine.run import RunOptions, regrade, resume
 from evalcore.engine.runner import RunEnd
 from evalcore.engine.store import TraceStore, read_gradings, read_stamp
 from evalcore.errors import ConfigError, RefusedError
 from evalcore.values.study import BenchmarkChoice
-from evalcore.values.task import GoldAnswer, GoldCalls, Limits
+from evalcore.values.task import Gold, GoldAnswer, GoldCalls, Limits, Task
 from tests.integration.conftest import Called
 from tests.integration.suite_parts import CONTROLS, Ran, planned, ran, registry, scripted, write
 from tests.oracles import ROOT
@@ -142,10 +145,29 @@ def test_a_suite_with_faults_is_refused_before_anything_runs(tmp_path: Path) -> 
         planned("./none.jsonl", tmp_path, CONTROLS)
 
 
-def test_the_oracle_is_left_out_where_a_task_has_no_gold(tmp_path: Path) -> None:
-    write(tmp_path / "mine.jsonl", [MAKE_ONE, {k: v for k, v in MAKE_ONE.items() if k != "gold"} | {"id": "two"}])
+@pytest.mark.parametrize(
+    "golds, why",
+    [
+        ((True, False), "some of its tasks have no gold; task 't1' is the first"),
+        ((False, True), "some of its tasks have no gold; task 't0' is the first"),
+        ((False, False), "its tasks have no gold"),
+    ],
+)
+def test_the_oracle_is_left_out_where_a_task_has_no_gold(golds: tuple[bool, ...], why: str, tmp_path: Path) -> None:
+    lines = [{**MAKE_ONE, "id": f"t{n}"} for n in range(len(golds))]
+    for line, has_gold in zip(lines, golds, strict=True):
+        if not has_gold:
+            del line["gold"]
+    write(tmp_path / "mine.jsonl", lines)
     plan = planned("mine.jsonl", tmp_path, CONTROLS)
-    assert plan.notes == ("oracle is not applicable to mine.jsonl: its tasks have no gold",)
+    assert plan.notes == (f"oracle is not applicable to mine.jsonl: {why}",)
+    assert [cell.arm.harness for cell in plan.every_cell()] == ["noop"]
+
+
+def test_the_oracle_runs_where_the_chosen_tasks_have_gold(tmp_path: Path) -> None:
+    write(tmp_path / "mine.jsonl", [MAKE_ONE, {k: v for k, v in MAKE_ONE.items() if k != "gold"} | {"id": "two"}])
+    plan = planned("mine.jsonl", tmp_path, CONTROLS, choices={"mine.jsonl": BenchmarkChoice(tasks=("one",))})
+    assert plan.notes == () and len(plan.cells) == 2
 
 
 def test_a_run_goes_on_unless_its_suite_was_edited(tmp_path: Path) -> None:
@@ -271,3 +293,21 @@ def test_lines_are_read_back_as_they_were_written() -> None:
     for name in SUITES:
         text = (EXAMPLES / f"{name}.jsonl").read_text()
         assert all(json.loads(line) for line in text.splitlines() if not line.startswith("//"))
+
+
+def test_a_benchmark_whose_tasks_are_alike_is_asked_for_the_gold_of_one(tmp_path: Path) -> None:
+    class Counting:
+        asked = 0
+        gold_by_task = False
+
+        async def gold(self, task: Task) -> Gold | None:
+            self.asked += 1
+            return GoldCalls(())
+
+    write(tmp_path / "mine.jsonl", [{**MAKE_ONE, "id": f"t{n}"} for n in range(70)])
+    benchmark = planned("mine.jsonl", tmp_path, CONTROLS).benchmarks[0]
+    adapter = Counting()
+    alike = evolve(benchmark, adapter=cast("Adapter", adapter))
+    assert asyncio.run(with_oracle_note(alike)).stamp.oracle_note == "" and adapter.asked == 1
+    adapter.gold_by_task = True
+    assert asyncio.run(with_oracle_note(alike)).stamp.oracle_note == "" and adapter.asked == 71

@@ -35,6 +35,7 @@ from evalcore.report.model import Report
 from evalcore.report.words import dollars, plural, seconds
 from evalcore.values.arm import Arm
 from evalcore.values.descriptors import ModelInfo
+from evalcore.values.stamp import BenchmarkStamp
 from evalcore.values.study import Study
 
 PEEK: Final = "note: the contrasts are read before the study is at its end; the run keeps a record of it (looks.jsonl)"
@@ -64,10 +65,8 @@ def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
     """What the run would do and could use at most, as lines."""
     most = plan.projection()
     dear = [] if plan.parts.offline else costly(plan.arms, plan.study, registry, plan.role_models())
-    tasks = " + ".join(f"{b.selector} ({plural(len(b.tasks), 'task')})" for b in plan.benchmarks)
-    arms = plural(len(plan.arms), "configuration")
     repeats = f" × {plan.study.repeats}" if plan.study.repeats > 1 else ""
-    rows = [("trials", f"{most.trials:,}: {tasks} × {arms}{repeats}"), ("models", _models(plan, most))]
+    rows = [("trials", f"{most.trials:,}: {_what_runs(plan)}{repeats}"), ("models", _models(plan, most))]
     if dear:
         tokens, money = most.tokens_at_most, most.cost_at_most_usd
         rows.append(("tokens", "not bounded" if tokens is None else f"at most {tokens:,}"))
@@ -78,6 +77,23 @@ def projection(plan: Plan, manner: Manner, registry: Registry) -> str:
         rows.append(("time", f"at most {_duration(rounds * most.longest_trial_s)}, {ways} at a time, without retries"))
     rows += [("note", note) for note in (*plan.notes, *(most.notes if dear else ()))]
     return table(rows, indent=2)
+
+
+def _what_runs(plan: Plan) -> str:
+    """Tasks × configurations; benchmark by benchmark where one of them does not run every configuration."""
+    arms = len(plan.arms)
+    places = {*plan.cells, *plan.faulted}
+    here = {b.selector: sum((b.selector, arm.digest) in places for arm in plan.arms) for b in plan.benchmarks}
+    sizes = {b.selector: f"{b.selector} ({size_of(b.stamp)})" for b in plan.benchmarks}
+    if all(n == arms for n in here.values()):
+        return f"{' + '.join(sizes.values())} × {plural(arms, 'configuration')}"
+    return " + ".join(f"{sizes[name]} × {n} of {plural(arms, 'configuration')}" for name, n in here.items())
+
+
+def size_of(benchmark: BenchmarkStamp) -> str:
+    """How many tasks are scored, and how many more run because those require them."""
+    required = len(benchmark.unscored)
+    return plural(benchmark.tasks, "task") + (f" and {required:,} that they require" if required else "")
 
 
 def _models(plan: Plan, most: Projection) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evalcore.cli.execution import Manner, explain_controls, projection
+from evalcore.cli.execution import Manner, explain_controls, projection, size_of
 from evalcore.cli.output import say, say_json, table, tell
 from evalcore.cli.session import Session, with_session
 from evalcore.cli.study_options import HOW, JSON, WHAT, Request, options, read_request
@@ -72,7 +72,7 @@ def _text(made: Plan, manner: Manner, registry: Registry) -> str:
         data = b.stamp.dataset
         limits = ", ".join(f"{k} {v:,}" for k, v in b.stamp.limits.as_json().items() if v is not None)
         rows = [
-            ("tasks", f"{plural(b.stamp.tasks, 'task')} in {plural(b.stamp.clusters, 'cluster')}"),
+            ("tasks", f"{size_of(b.stamp)} in {plural(b.stamp.clusters, 'cluster')}"),
             ("dataset", f"{data.name} {data.version} ({data.date}, {data.status}), {data.licence}"),
             ("grader", b.stamp.grader),
             ("limits", f"{limits}{'' if b.stamp.standard_limits else ' (not those of the benchmark)'}"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from asyncio import gather
 from functools import reduce
+from typing import Final
 
 from attrs import evolve, field, frozen
 
-from evalcore.contracts import Adapter, Grader
+from evalcore.contracts import Adapter, GoldByTask, Grader
 from evalcore.engine.selectors import expand, find_benchmark
 from evalcore.engine.services import LocalServices
 from evalcore.engine.trial import with_wall
@@ -19,6 +21,8 @@ from evalcore.values.json import digest
 from evalcore.values.stamp import BenchmarkStamp
 from evalcore.values.study import BenchmarkChoice, Study
 from evalcore.values.task import PLAYABLE, Limits, Task
+
+GOLDS: Final = 64  # asked for at once
 
 
 @frozen
@@ -130,13 +134,29 @@ def _did_you_mean(name: str, known: list[str]) -> str | None:
 
 
 async def with_oracle_note(benchmark: Benchmark) -> Benchmark:
-    """The benchmark with the reason why the oracle cannot play it, if it cannot."""
-    gold = await benchmark.adapter.gold(benchmark.tasks[0])
-    if isinstance(gold, PLAYABLE):
-        return benchmark
-    form = type(gold).__name__
-    why = "its tasks have no gold" if gold is None else f"gold of the form {form} cannot be played yet"
-    return evolve(benchmark, stamp=evolve(benchmark.stamp, oracle_note=why))
+    """The benchmark with the reason why the oracle cannot play it, if it cannot play all of it."""
+    why = await _no_oracle(benchmark)
+    return evolve(benchmark, stamp=evolve(benchmark.stamp, oracle_note=why)) if why else benchmark
+
+
+async def _no_oracle(benchmark: Benchmark) -> str:
+    """Which of the tasks have no gold, or none that can be played; empty if all can. Asked as far as it is in doubt."""
+    adapter: object = benchmark.adapter
+    asked = benchmark.tasks if isinstance(adapter, GoldByTask) and adapter.gold_by_task else benchmark.tasks[:1]
+    some_can, cannot, first = False, "", ""
+    for start in range(0, len(asked), GOLDS):
+        tasks = asked[start : start + GOLDS]
+        for task, gold in zip(tasks, await gather(*map(benchmark.adapter.gold, tasks)), strict=True):
+            if isinstance(gold, PLAYABLE):
+                some_can = True
+            elif not cannot:
+                form = f"gold of the form {type(gold).__name__}"
+                each = "have no gold" if gold is None else f"have {form}, which cannot be played yet"
+                every = "its tasks have no gold" if gold is None else f"{form} cannot be played yet"
+                cannot, first = every, f"some of its tasks {each}; task {task.id!r} is the first"
+            if some_can and cannot:
+                return first
+    return cannot
 
 
 def grading_digest(benchmarks: list[Benchmark]) -> str:

@@ -114,7 +114,8 @@ def _check(outcome: Outcome, benchmark: BenchmarkStamp, drop: float, alpha: floa
     )  # fmt: skip
     needed = settle(paired, drop, benchmark, declared=True, level=level)
     if word.verdict == "refused":
-        why = word.reason if paired.pairing.keys else f"there is nothing to compare: {interval.reason}"
+        empty = not paired.pairing.keys and paired.unknown is None
+        why = f"there is nothing to compare: {interval.reason}" if empty else word.reason
         return Checked(outcome, interval, "refused", why, needed)
     margin, seen = width(drop, measure), f"({span(interval, measure)})"
     about, change = ("", "drop") if measure.name == "pass@1" else (f" by {measure.word}", "worsening")

@@ -112,9 +112,25 @@ def _retrieval(info: AdapterInfo, selector: Selector) -> str | None:
         return selector.parameter
     hint = f"one of {', '.join(f'{info.name}:{v}' for v in variants)}"
     if selector.parameter is None:
-        what = "upstream's default, `alltools`, needs an embedding service and a shell sandbox, which are not here"
+        what = f"upstream's default, `alltools`, needs {_needs('alltools')}, which are not here"
         raise ConfigError(f"{info.name} needs a retrieval variant: {what}", hint=hint)
-    raise ConfigError(f"{info.name} has no retrieval variant {selector.parameter!r} here", hint=hint)
+    why = f": it needs {needed}" if (needed := _needs(selector.parameter)) else ""
+    raise ConfigError(f"{info.name} has no retrieval variant {selector.parameter!r} here{why}", hint=hint)
+
+
+def _needs(variant: str) -> str:
+    """What a variant of upstream's needs that is not here; nothing for a name that upstream does not have either."""
+    service, shell = "an embedding service", "a shell sandbox"
+    base = variant.removesuffix("_grep")
+    if variant in {"alltools", "alltools-qwen"}:
+        return f"{service} and {shell}"
+    if variant in {"terminal_use", "terminal_use_write"}:
+        return shell
+    if base in {"qwen_embeddings", "openai_embeddings"}:
+        return service
+    if base in {"qwen_embeddings_reranker", "openai_embeddings_reranker"}:
+        return f"{service} and a model that ranks again"
+    return "a model that ranks again" if base == "bm25_reranker" else ""
 
 
 def _history(task: Task) -> list[Message]:

@@ -72,7 +72,7 @@ BENCHMARKS = {
         "an agent that does nothing solves none of the 97 tasks",
         16_000,
         judged=True,
-        retrieval=("no_knowledge", "full_kb", "golden_retrieval", "grep_only"),
+        retrieval=("no_knowledge", "full_kb", "golden_retrieval", "grep_only", "bm25", "bm25_grep"),
     ),
     "tau2-mock": Benchmark(
         "upstream's small example of a domain, for trying things out (10 tasks)",
@@ -150,4 +150,4 @@ def evalcore_toolkits() -> list[ToolkitInfo]:
         addresses=ADDRESSES,
         passes=("TAU2_DATA_DIR",),
     )
-    return [ToolkitInfo("tau2", "τ²-bench's environments, user simulator and evaluator (26 MB with their data)", spec)]
+    return [ToolkitInfo("tau2", "τ²-bench's environments, user simulator and evaluator (26 MB; packages 84 MB)", spec)]

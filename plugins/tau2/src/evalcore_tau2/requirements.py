@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - a path and its digest stay on one line
 """What the toolkit's environment holds, as plain data: pins, hashes, a range of Pythons, upstream's files and where they are.
 
-Upstream depends on 20 packages, 400 MB when installed. What decides anything needs nine small ones; what else it imports
-is stood in for by the worker. `pydantic-core` has a wheel for each platform.
+Upstream depends on 20 packages, 400 MB when installed. What decides anything needs nine small ones, and numpy with rank-bm25 for
+banking's search; what else it imports is stood in for by the worker. `pydantic-core` and numpy have a wheel for each platform.
 """
 
 from evalcore_tau2.worker.tau2_pins import DATA, VERSION
@@ -32,6 +32,27 @@ REQUIREMENTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ("sha256:31a33c10c8e1e10422bfd431aeb5d351c7cf7fa671e3c4df004162264b28220c",),
     ),
     (
+        "numpy",
+        "2.4.6",
+        (
+            "sha256:0280e0356c0829a18d9de1cb7eee50ec22ca639878d7240307ca0943d73cd2c4",
+            "sha256:110f8b71aacb688ec69062bb7f6938a0f8acb01b7c1c4beb453c65b6d234584d",
+            "sha256:0ab0a9c4ffb1a6d95ef519fe4247dba8eb6b18ad93999f76b7f657039acabd47",
+            "sha256:89cd468399cfd2504718f0ba50e410dca55a170b61a02ad92bb18c8a65186e93",
+            "sha256:f407cb6b8e9d6d8c626bc73c945db1706035af8fd632295547bf1c9e46d092d6",
+            "sha256:001fbb8e08d942dd57599e781f2472269ee7f2755fae407b4f67b2f0b17da3f1",
+            "sha256:ebfb099f8dcf083deef3ac1ca4c1503f387cf76296fcb3816b66f5ecb5f54fdb",
+            "sha256:5f9fb9157b4ce2971008323afe46053787b526ef624fea915b261468a8421a0f",
+            "sha256:90f9849678c75fe7afa2d348ac842c168b0a4d3d61919687216dfc547976d853",
+            "sha256:e5805d5a22fd19c8ccff10a9561f9df94436b0545619ea579db2d3c35294bce2",
+            "sha256:511dbaf848decaaaf4b4ca48032619fb3138710c4bf7da7617765edad1ef96b0",
+            "sha256:bf162abab1c1a736333192707cef898e735a5ca00f38f27eeedf44b39d9e85eb",
+            "sha256:72fbe16c6fac95aedf5937fa873445cec2110be35d8a4e9433d7501fd98dae6b",
+            "sha256:a7830bab239b79cda9c08c2da014761cafb48da6150e1da17ac06283f43b6089",
+            "sha256:dfa20cc6ca228e6b155b11da03825975ce66aea520985dbbddf0f2a5a495c605",
+        ),
+    ),
+    (
         "pydantic",
         "2.14.4",
         ("sha256:653a2ad9f6d8858529c77c72717d0ea991d6c6837fe683246b2f4b2bbfc3fadc",),
@@ -58,6 +79,11 @@ REQUIREMENTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "rank-bm25",
+        "0.2.2",
+        ("sha256:7bd4a95571adadfc271746fa146a4bcfd89c0cf731e49c3d1ad863290adbe8ae",),
+    ),
+    (
         "toml",
         "0.10.2",
         ("sha256:806143ae5bfb6a3c6e736a764057db0e6a0e05e338b5630894a5f779cabb4f9b",),
@@ -75,7 +101,7 @@ REQUIREMENTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 """Distribution, version, and the hashes of every acceptable wheel; to be installed without their dependencies."""
 
-IMPORTS = ("addict", "docstring_parser", "loguru", "pydantic", "toml")
+IMPORTS = ("addict", "docstring_parser", "loguru", "numpy", "pydantic", "rank_bm25", "toml")
 """What must import in a finished environment. Upstream imports only from within the worker."""
 
 CODE = {

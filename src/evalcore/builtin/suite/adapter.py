@@ -31,6 +31,7 @@ class SuiteAdapter:
     """The tasks of one file, read when first asked for."""
 
     grader = "suite"
+    gold_by_task = True
 
     def __init__(self, services: Services, info: AdapterInfo, selector: Selector) -> None:
         if selector.parameter is None:
@@ -42,7 +43,6 @@ class SuiteAdapter:
         self._read: Suite | None = None
         self._date = ""  # when the file was last changed
         self._tasks: dict[str, SuiteTask] = {}
-        self._has_gold = False
 
     def _suite(self) -> Suite:
         """The file. Raises ConfigError with every fault."""
@@ -50,7 +50,6 @@ class SuiteAdapter:
             self._read = read_suite(self._path, self._source, served=True)
             self._date = f"{datetime.fromtimestamp(self._path.stat().st_mtime, UTC):%Y-%m-%d}"
             self._tasks = {one.task.id: one for one in self._read.tasks}
-            self._has_gold = all(one.gold is not None for one in self._read.tasks)
         return self._read
 
     async def dataset(self) -> Dataset:
@@ -149,9 +148,9 @@ class SuiteAdapter:
         return Evidence(data)
 
     async def gold(self, task: Task) -> Gold | None:
-        """The right solution, where every task of the suite has one."""
+        """The right solution, where the line has one."""
         self._suite()
-        return self._tasks[task.id].gold if self._has_gold else None
+        return self._tasks[task.id].gold
 
 
 def _bridges(config: JSONObject, servers: JSONObject, sandbox: JSONValue, *, served: bool) -> Iterator[BridgeSpec]:

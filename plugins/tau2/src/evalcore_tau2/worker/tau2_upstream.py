@@ -28,7 +28,7 @@ else:
 
 JSONObject: TypeAlias = dict[str, Any]
 
-ABSENT = ("dotenv", "deepdiff", "httpx", "numpy", "openai", "pandas", "rank_bm25", "requests", "yaml")
+ABSENT = ("dotenv", "deepdiff", "httpx", "openai", "pandas", "requests", "yaml")
 """Imported by upstream modules that we need, called only by parts of them that we do not."""
 
 MODELS, REGISTRY = "litellm", "tau2.registry"
@@ -36,6 +36,7 @@ REPLACED = (*ABSENT, MODELS, REGISTRY, "tau2")
 """Modules whose place something of ours takes. For `tau2` itself: its `__init__`, which would import everything."""
 
 DOMAINS = ("retail", "airline", "telecom", "mock", "banking_knowledge")
+LATER = ("domains/banking_knowledge", "knowledge")
 IS_BENCH = ("domains/retail/tools.py", "orchestrator/orchestrator.py", "evaluator/evaluator_nl_assertions.py")
 
 
@@ -250,9 +251,14 @@ class Upstream:
         return None
 
     def code_files(self) -> dict[str, str]:
-        """Every imported upstream module, by its path below site-packages or `src`, with its digest."""
+        """Every imported upstream module, by its path below site-packages or `src`, with its digest.
+
+        Those of the knowledge base, which upstream imports only when a simulation opens it, are among them at once.
+        """
         origins = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-        paths = sorted({Path(o).resolve() for o in origins if o and self.root.resolve() in Path(o).resolve().parents})
+        imported = {Path(o).resolve() for o in origins if o and self.root.resolve() in Path(o).resolve().parents}
+        later = {path.resolve() for folder in LATER for path in (self.root / folder).rglob("*.py")}
+        paths = sorted(imported | later)
         above = self.root.resolve().parent
         return {p.relative_to(above).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
 
