@@ -88,7 +88,7 @@ def test_a_gate_on_a_price_that_some_trials_lack_names_the_price() -> None:
     b = side(tasks([1] * 8), run("old"), usage={"agent": Usage(1, 1, 1, cost_usd=0.1)})
     made = gate(compare(a, b, metric="cost_per_trial_usd"), 0.05)
     assert (made.answer, made.exit_code) == ("refused", 3)
-    assert made.sentence == "refused: there is nothing to compare: a price is not known in 8 of 8 trials of A"
+    assert made.sentence == "refused: not comparable: a price is not known in 8 of 8 trials of A"
 
 
 def test_runs_that_are_equal_in_every_task_are_said_to_be_so_where_no_interval_can_be_had() -> None:
