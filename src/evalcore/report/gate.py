@@ -129,8 +129,8 @@ def _check(outcome: Outcome, benchmark: BenchmarkStamp, drop: float, alpha: floa
         return Checked(outcome, interval, "failed", said, needed)
     if interval.value == 0.0 and interval.low is None and paired.clusters > 1:
         said = (
-            f"in all {paired.clusters:,} clusters the run and the baseline are equal{about}; a quantity without bounds "
-            f"then has no interval, so a {change} of {margin} in tasks not seen can be neither shown nor ruled out: "
+            f"in all {paired.clusters:,} clusters the run and the baseline are equal{about} {seen}; in a quantity "
+            f"without bounds a {change} of {margin} in tasks not seen can be neither shown nor ruled out: "
             "tasks or repeats that differ would settle it"
         )
         return Checked(outcome, interval, "inconclusive", said, needed)
