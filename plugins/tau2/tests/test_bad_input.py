@@ -94,6 +94,7 @@ def test_the_unrelated_project_of_that_name_is_recognised(
 
 def test_without_the_toolkit_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALCORE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("EVALCORE_TOOLKIT_TAU2")  # a checkout may bring an environment of its own
     with pytest.raises(ToolkitError) as missing:
         start(tmp_path)
     assert missing.value.message == "toolkit tau2 is not set up here"
