@@ -131,7 +131,7 @@ def test_a_line_of_the_other_ledger_is_refused() -> None:
 
 
 WRONG: dict[str, Any] = {
-    **dict.fromkeys(("id", "benchmark", "task", "arm", "task_digest", "started"), {"x": 1}),
+    **{key: {"x": 1} for key in ("id", "benchmark", "task", "arm", "task_digest", "started")},
     **dict.fromkeys(("repeat", "number", "tool_calls", "tool_errors", "wall_s"), "three"),
     "usage": {"agent": {"calls": {}}},
 }
