@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from attrs import evolve
 
+from evalcore.engine.services import LocalServices
 from evalcore.engine.store import read_stamp
+from evalcore.errors import ConfigError
+from evalcore.plugins import load
+from evalcore_report.plugin import evalcore_run_finished
+from evalcore_report.renderer import metrics_of
+from evalcore_report.view.ahead import keep_page
 from evalcore_report.view.kept import KeptPages, kept_pages
 from evalcore_report.view.pages import Pages
 from plugins.report.tests import runs
@@ -120,3 +128,32 @@ def test_without_a_cache_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("EVALCORE_CACHE", str(tmp_path / "cache"))
     made = kept_pages()
     assert made is not None and made.folder.stat().st_mode & 0o077 == 0
+
+
+def test_the_page_of_a_large_run_is_made_when_the_run_ends(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALCORE_CACHE", str(tmp_path / "cache"))
+    at_exit: list[Any] = []
+    monkeypatch.setattr(
+        "evalcore_report.view.ahead.atexit.register", lambda work, *given: at_exit.append((work, given))
+    )
+    evalcore_run_finished(run)
+    assert at_exit == []  # small: a second, when somebody asks
+    monkeypatch.setattr("evalcore_report.view.ahead.MANY", 24)
+    evalcore_run_finished(run)
+    ((work, given),) = at_exit
+    work(*given)
+    made = kept_pages(metrics_of(LocalServices(load(), run)))
+    assert made is not None and len(files(made)) == 1
+    monkeypatch.setattr("evalcore_report.view.library.load_report", None)  # cannot be called
+    assert b'class="chart"' in shown(run, made)
+
+
+def test_what_goes_wrong_with_a_page_that_nobody_asked_for_is_nobodys_trouble(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALCORE_CACHE", str(tmp_path / "cache"))
+    for error in (KeyboardInterrupt, ConfigError("gone"), OSError("full")):
+        monkeypatch.setattr("evalcore_report.view.ahead._keep_page", Mock(side_effect=error))
+        keep_page(run)

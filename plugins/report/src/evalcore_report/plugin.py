@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from evalcore.hookspecs import CommandInfo, RendererInfo, hookimpl
 
 
@@ -16,3 +18,11 @@ def evalcore_renderers() -> list[RendererInfo]:
 def evalcore_commands() -> list[CommandInfo]:
     """The live view."""
     return [CommandInfo("view", "Show the runs of a directory in a browser, live.", "evalcore_report.command:view")]
+
+
+@hookimpl
+def evalcore_run_finished(run: Path) -> None:
+    """The page of a large run is made before anybody waits for it."""
+    from evalcore_report.view.ahead import at_the_end
+
+    at_the_end(run)

@@ -176,6 +176,10 @@ class Library:
             self._pages[name] = _Page(made, run.mark)
         return True
 
+    def make_now(self, name: str) -> None:
+        """Make a run's page and keep it for the next view, if it can be kept. Raises what making it raises."""
+        self._make_page(self.run(name), _Page())
+
     def prepare(self, most: int = LATEST) -> None:
         """Make the pages of the latest runs before somebody asks. What is wrong with one is told to who asks for it."""
         for name in self.names()[:most]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -51,6 +52,11 @@ class Pages:
     ) -> None:
         self.library = Library(folder, self._report, metrics, kept, base.strip("/"))
         self._base = base
+
+    @staticmethod
+    def nowhere(folder: Path, metrics: Sequence[tuple[MetricInfo, Metric]], kept: KeptPages) -> Pages:
+        """Pages that nobody is served: to keep some for a view that is to come."""
+        return Pages(folder, f"/{secrets.token_hex(32)}", metrics, kept)
 
     def get(self, path: str, query: Query) -> tuple[str, bytes]:
         """(content type, content). Raises UnknownNameError for what is not there, EvalcoreError for what is broken."""
