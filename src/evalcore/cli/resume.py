@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -19,7 +20,9 @@ from evalcore.engine.settings import SettingFlags, run_settings
 from evalcore.engine.stopping import read_stops
 from evalcore.engine.store import read_attempts, read_gradings, read_stamp
 from evalcore.errors import ConfigError
+from evalcore.plugins import Registry
 from evalcore.report.words import plural
+from evalcore.values.descriptors import ModelInfo
 from evalcore.values.stamp import RunStamp
 
 RUN = click.argument("run", metavar="RUN")
@@ -70,7 +73,7 @@ def resume(
     manner.tell(f"{path}: {_at_most(missing, ended=', '.join(stops) if ended else '')}")
     if missing and not (stamp.replay and not stamp.replay["record_missing"]):
         arms = [a.arm for a in stamp.arms]
-        ask(costly(arms, study, session.registry(), _others(stamp)), manner)
+        ask(costly(arms, study, session.registry(), _others(stamp, session.registry())), manner)
     how = run_options(path, manner, _counts(path, stamp))
     how = evolve(how, budget_usd=budget_usd, past_stop=continue_past_stop)
     with interruptible(path):
@@ -80,10 +83,25 @@ def resume(
     return finish(path, end, session.registry(), manner)
 
 
-def _others(stamp: RunStamp) -> set[str]:
-    """The models of users and judges, those that upstream gives them included."""
-    chosen = {str(a.arm.axes[axis]) for a in stamp.arms for axis in ("user_model", "judge_model") if axis in a.arm.axes}
-    return chosen | {model for b in stamp.benchmarks for model in b.roles.values() if model}
+def _others(stamp: RunStamp, registry: Registry) -> set[str]:
+    """The models of users and judges: an arm's own, else upstream's where there is a key for it."""
+    infos = registry.all(ModelInfo)
+
+    def has_key(model: str) -> bool:
+        info = infos.get(model.partition("/")[0])
+        return info is not None and (not info.keys or any(os.environ.get(key) for key in info.keys))
+
+    found: set[str] = set()
+    for arm in stamp.arms:
+        for role, default in ((role, model) for b in stamp.benchmarks for role, model in b.roles.items()):
+            chosen = arm.arm.axes.get(f"{role}_model")
+            if role == "user" and arm.control:  # whose user is scripted
+                continue
+            if chosen is not None:
+                found.add(str(chosen))
+            elif default and has_key(default):
+                found.add(default)
+    return found
 
 
 def _at_most(missing: int, ended: str) -> str:

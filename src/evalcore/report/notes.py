@@ -102,9 +102,7 @@ def of_cell(
         texts.append(f"{plural(repeated, 'attempt')} left out: the trial already had a result")
     silent = executed - usage["agent"].trials
     if arm.uses_model and silent and provenance != "imported":  # a file may not tell calls
-        texts.append(
-            f"the model was not called in {silent:,} of {plural(executed, 'trial')}: they say nothing about it"
-        )
+        texts.append(f"no answer of the model's in {silent:,} of {plural(executed, 'trial')}: they say little about it")
     for role, used in usage.items():
         if used.usage.unreported:
             calls = plural(used.usage.unreported, "model call")
