@@ -57,10 +57,11 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     return found
 
 
-async def planned(name: str, registry: Registry, folder: Path, *, go: bool = False) -> Plan:
+async def planned(name: str, registry: Registry, folder: Path, *, go: bool = False, to_run: bool = True) -> Plan:
     services = LocalServices(registry, folder)
+    study = Study("s", (name,), {"noop": {"harness": "noop"}})
     try:
-        plan = await make_plan(Study("s", (name,), {"noop": {"harness": "noop"}}), registry, services, "r")
+        plan = await make_plan(study, registry, services, "r", to_run=to_run)
         if go:
             await start(plan, folder / "r", registry, services, RunOptions())
         return plan
@@ -81,6 +82,15 @@ def test_brought_by_a_group_it_is_left_out_and_the_group_has_no_value(registry: 
     assert plan.notes == ("left out of its group: picky cannot run here: PICKY_KEY is not set",)
     (group,) = load_report(tmp_path / "r").groups
     assert (group.name, group.value, group.complete, group.reason) == ("both", None, False, "no one value for picky")
+
+
+def test_what_is_only_planned_counts_what_a_run_would(registry: Registry, tmp_path: Path) -> None:
+    plan = asyncio.run(planned("both", registry, tmp_path, to_run=False))
+    assert [b.selector for b in plan.benchmarks] == ["toy-weather"]
+    assert plan.notes == ("left out of its group: picky cannot run here: PICKY_KEY is not set",)
+    named = asyncio.run(planned("picky", registry, tmp_path, to_run=False))
+    assert [b.selector for b in named.benchmarks] == ["picky"]  # it can be planned, for where there is a key
+    assert named.notes == ("it would be refused here: picky cannot run here: PICKY_KEY is not set",)
 
 
 def test_a_run_is_not_resumed_where_other_benchmarks_can_run(

@@ -203,9 +203,8 @@ async def make_plan(
     benchmarks = [
         await load_benchmark(text, study, registry, services, arms[0]) for text in selectors_of(study, registry)
     ]
-    notes: list[str] = []
+    benchmarks, notes = _that_can_run(benchmarks, study, arms, to_run=to_run)
     if to_run:
-        benchmarks, notes = _that_can_run(benchmarks, study, arms)
         check_context(benchmarks, arms)
         notes += check_roles(benchmarks, arms, {n: i for n, (i, *_) in harnesses.items()}, parts)
     if any(a.harness == "oracle" for a in arms):
@@ -281,12 +280,12 @@ def _missing(
 
 
 def _that_can_run(
-    benchmarks: list[Benchmark], study: Study, arms: tuple[Arm, ...]
+    benchmarks: list[Benchmark], study: Study, arms: tuple[Arm, ...], *, to_run: bool
 ) -> tuple[list[Benchmark], list[str]]:
     """Those that can run here, and a note for each that cannot. Raises ConfigError.
 
-    One that the study names itself is refused; one that only a group brings is left out of it, and the group is no
-    longer called by its name.
+    One that the study names itself is refused, where it is `to_run`; one that only a group brings is left out of it,
+    and the group is no longer called by its name.
     """
     kept, notes, refusals = [], [], []
     for benchmark in benchmarks:
@@ -296,7 +295,11 @@ def _that_can_run(
                 adapter.check(benchmark.tasks, arms)
         except ConfigError as error:
             if benchmark.selector in study.benchmarks:
-                raise
+                if to_run:
+                    raise
+                kept.append(benchmark)
+                notes.append(f"it would be refused here: {error.message}")
+                continue
             refusals.append(error)
             notes.append(f"left out of its group: {error.message}")
         else:
