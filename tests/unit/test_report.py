@@ -17,7 +17,7 @@ from evalcore.report.build import ReportBuilder
 from evalcore.report.columns import by_whom, name_of
 from evalcore.report.model import MetricValue
 from evalcore.values.descriptors import MetricInfo
-from evalcore.values.trial import Attempt, Exit
+from evalcore.values.trial import Attempt, Exit, Grading, Verdict
 from evalcore.values.usage import Usage
 from tests.unit.report_samples import (
     BFCL,
@@ -184,6 +184,14 @@ def test_a_trial_without_a_result_is_excluded_by_its_reason() -> None:
         "1 trial not counted yet: run but not graded; `evalcore resume` grades",
         "1 trial not counted: ungraded, for want of a judge or a reference",
     ]
+
+
+def test_why_a_grader_failed_stands_beside_how_often() -> None:
+    why = "BadJudge: the reply\ncannot be read"
+    ones = [attempt(f"t{i}") for i in range(2)]
+    broken = [(one, Grading(one.id, Verdict("grader_error"), 0.0, why)) for one in ones]
+    (note,) = [note for note in cell(broken, ONCE).notes if "the grader failed" in note]
+    assert note.startswith("2 trials not counted") and note.endswith("most often: BadJudge: the reply cannot be read")
 
 
 def test_a_view_is_read_of_ungraded_trials_too() -> None:

@@ -231,7 +231,8 @@ class ReportBuilder:
                 split=len(pair.worlds) > 1,
                 excluded=excluded,
                 voids=world.voids,
-                why=_why_void(pending),
+                why=_most_often(f"{v.kind}: {v.message}" for p in pending if (v := p.attempt.void) is not None),
+                grader_why=_most_often(p.grading.error for p in pending if p.grading and p.grading.error),
                 unseen=max(0, planned - pair.trials),
                 not_yet_graded=sum(p.grading is None and p.attempt.void is None for p in pending),
                 repeated=world.repeated,
@@ -417,9 +418,9 @@ def _unpriced_why(stamp: RunStamp, arm: ArmStamp) -> dict[Role, str]:
     return texts
 
 
-def _why_void(pending: Iterable[_Pending]) -> str:
-    """The most frequent reason of trials that infrastructure left without a result, on one line."""
-    counts = Counter(f"{v.kind}: {v.message}" for p in pending if (v := p.attempt.void) is not None)
+def _most_often(reasons: Iterable[str]) -> str:
+    """The most frequent of them, on one line; empty where there is none."""
+    counts = Counter(reasons)
     line = " ".join(counts.most_common(1)[0][0].split()) if counts else ""
     return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
 

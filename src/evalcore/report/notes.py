@@ -78,12 +78,14 @@ def of_cell(
     unseen: int,
     not_yet_graded: int,
     why: str,
+    grader_why: str,
     repeated: int,
     executed: int,
     usage: Mapping[Role, RoleUsage],
 ) -> tuple[str, ...]:
     """Notes about one cell: `unseen` trials were planned and have no attempt; `repeated` attempts followed a result;
-    `usage` is of the `executed` ones; `why` most trials that were lost to infrastructure were.
+    `usage` is of the `executed` ones; `why` most trials that were lost to infrastructure were, and
+    `grader_why` most that a grader failed on.
     """
     texts = [CONTROL] if arm.control else [arm.model_note] if arm.model_note else []
     if split:
@@ -95,7 +97,7 @@ def of_cell(
         texts.append(f"provenance {provenance}: not from live trials")
     if unseen:
         texts.append(f"partial: {plural(unseen, 'planned trial')} not run")
-    texts += _of_exclusions(excluded, not_yet_graded)
+    texts += _of_exclusions(excluded, not_yet_graded, grader_why)
     if voids:
         texts.append(_of_voids(voids, excluded["infra_error"], why))
     if repeated:
@@ -119,10 +121,11 @@ def _of_voids(voids: int, lost: int, why: str) -> str:
     return f"{said}; most often: {why}" if why else said
 
 
-def _of_exclusions(excluded: Mapping[Exclusion, int], not_yet_graded: int) -> list[str]:
+def _of_exclusions(excluded: Mapping[Exclusion, int], not_yet_graded: int, grader_why: str) -> list[str]:
     texts = []
     if broken := excluded["grader_error"]:
-        texts.append(f"{plural(broken, 'trial')} not counted: the grader failed; `evalcore regrade` tries again")
+        said = f"{plural(broken, 'trial')} not counted: the grader failed; `evalcore regrade` tries again"
+        texts.append(f"{said}; most often: {grader_why}" if grader_why else said)
     if not_yet_graded:
         texts.append(f"{plural(not_yet_graded, 'trial')} not counted yet: run but not graded; `evalcore resume` grades")
     if undecided := excluded["ungraded"] - not_yet_graded:
