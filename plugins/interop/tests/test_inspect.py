@@ -261,6 +261,37 @@ def test_what_cannot_be_read_is_told_in_a_line(make: Any, message: str, tmp_path
     assert not (tmp_path / "r").exists()
 
 
+def encrypted(log: bytes) -> bytes:
+    """The archive with every member marked as encrypted, in both places where that is said."""
+    for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = -1
+        while (at := log.find(mark, at + 1)) >= 0:
+            log = log[: at + flags] + b"\x01" + log[at + flags + 1 :]
+    return log
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damage_within_a_member_is_told_in_a_line(way: int, tmp_path: Path) -> None:
+    log = tmp_path / "x.eval"
+    with zipfile.ZipFile(log, "w", way) as file:
+        file.writestr("header.json", json.dumps(HEADER))
+        file.writestr("samples/a_epoch_1.json", json.dumps(sample()) + " " * 4096)
+    whole = log.read_bytes()
+    start = whole.find(b"header.json") + len("header.json")
+    skipped = 9 if way == zipfile.ZIP_LZMA else 0  # the settings of the coder: not every bit of them matters
+    for at in range(start + skipped, start + 24):
+        log.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with pytest.raises(ConfigError, match="the archive is broken"):
+            InspectLog().read(log)
+
+
+def test_an_encrypted_log_is_told_in_a_line(tmp_path: Path) -> None:
+    log = tmp_path / "x.eval"
+    log.write_bytes(encrypted(archive(log, sample()).read_bytes()))
+    with pytest.raises(ConfigError, match=r"the archive is broken.*encrypted"):
+        InspectLog().read(log)
+
+
 def test_an_unfinished_log_and_one_in_chunks(tmp_path: Path) -> None:
     for member, message in (
         ("samples/a_epoch_1.json", "was not finished"),

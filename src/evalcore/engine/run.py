@@ -338,7 +338,7 @@ def _signals(runner: Runner, told: Callable[[int], None] | None) -> Iterator[Non
     try:
         for number in signals:
             loop.add_signal_handler(number, press)
-    except (ValueError, RuntimeError, NotImplementedError):  # not the main thread: whoever embeds us has the signals
+    except (ValueError, RuntimeError):  # not the main thread: whoever embeds us has the signals
         yield
         return
     try:

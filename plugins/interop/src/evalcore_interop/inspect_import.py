@@ -9,6 +9,7 @@ back what stands under `metadata.evalcore`: its own outcomes, limits and usage b
 from __future__ import annotations
 
 import io
+import lzma
 import re
 import struct
 import zipfile
@@ -30,6 +31,11 @@ from evalcore.values.trial import EXIT_KINDS, RESULTS, SUCCESSES, Exit, Verdict,
 from evalcore.values.usage import Usage
 
 LOG_VERSION: Final = 2
+# What reading a member may raise, by how it is compressed; RuntimeError: it is encrypted, or in a way not known.
+_BROKEN: Final = (
+    *(zipfile.BadZipFile, OSError, EOFError, RuntimeError, struct.error),
+    *(zlib.error, lzma.LZMAError, zstandard.ZstdError),
+)
 _CONVERT: Final = "`inspect log convert --to eval --output-dir DIR` writes it anew"
 _WHOLE: Final = re.compile(r"_epoch_\d+\.json\Z")
 _NO_MODEL: Final = "none/none"
@@ -99,7 +105,7 @@ def _archive(source: Path) -> tuple[Place, list[Place]]:
                 for n in ("header.json", *found)
             )
             return header, samples
-    except (zipfile.BadZipFile, OSError, zlib.error, zstandard.ZstdError, struct.error, NotImplementedError) as error:
+    except _BROKEN as error:
         raise ConfigError(f"{source}: the archive is broken: {error}") from None
 
 
